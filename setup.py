@@ -16,21 +16,26 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 # The rooms that are compiled, a shared library for each family: what a packet, a message or a
-# transaction runs through, and nothing of the edge, whose work is system calls.
+# transaction runs through; of the edge only what each datagram of SIP does.
 ROOMS = {
     "p2psip": [
         *("errors.py", "sip/*.py", "transaction/*.py", "dialog/*.py", "stack/*.py", "server/*.py"),
+        *("net/udp.py", "net/host_queues.py", "net/host_scheduler.py"),
+        *("net/alarm.py", "net/driver.py"),
     ],
     "rtmplite": [
         *("errors.py", "amf/*.py", "rtmp/wire/*.py"),
         *("rtmfp/wire/*.py", "rtmfp/session/*.py", "rtmfp/crypto/cipher.py"),
+        *("rtmfp/endpoint/endpoint.py", "rtmfp/endpoint/session_table.py"),
         *("flv/tag.py", "flv/audio.py", "flv/video.py", "flv/enhanced.py", "flv/enhanced_raw.py"),
+        *("flv/published_video.py", "live/*.py", "limits/memory_budget.py"),
     ],
 }
 # What stays Python: mypyc knows no class variable of a dataclass, no `cached_property`, no heir of
 # a dict that makes itself by `__new__`, and no int beyond a double where a `float` is announced.
 PYTHON = {
     "p2psip/server/judge.py",  # users make heirs of its class
+    "rtmplite/live/probe.py",  # for a command, once
     *("rtmplite/amf/amf3_writer.py", "rtmplite/amf/values.py"),
     *("rtmplite/rtmp/wire/control.py", "rtmplite/rtmp/wire/shared_object.py"),
     *("rtmplite/rtmfp/wire/acks.py", "rtmplite/rtmfp/wire/control_chunks.py"),
@@ -42,14 +47,24 @@ PUMP = [
     Extension(
         f"siprtmp.pump.{name}",
         [f"src/siprtmp/pump/{name}.c"],
-        depends=["src/siprtmp/pump/_rtp.h"],
+        depends=glob("src/siprtmp/pump/*.h"),
         extra_compile_args=["-std=gnu11", "-ffp-contract=off"],  # the same jitter as Python's
     )
     for name in ("_pump", "_to_phone")
 ]
-# The output of RTMP connections, for servers with many players.
-PIPE = Extension(
-    "rtmplite.net._pipe", ["src/rtmplite/net/_pipe.c"], extra_compile_args=["-std=gnu11"]
+# The input and the output of RTMP connections, the first for publishers of audio on Linux; and what
+# a socket of RTMFP reads, on Linux as well.
+PIPE, INTAKE, DATAGRAMS = [
+    Extension(
+        f"rtmplite.net.{name}", [f"src/rtmplite/net/{name}.c"], extra_compile_args=["-std=gnu11"]
+    )
+    for name in ("_pipe", "_intake", "_datagrams")
+]
+# The checksum of RTMFP's packets, and XOR of a block.
+BLOCKS = Extension(
+    "rtmplite.rtmfp.crypto._blocks",
+    ["src/rtmplite/rtmfp/crypto/_blocks.c"],
+    extra_compile_args=["-std=gnu11"],
 )
 COMMANDS = {"build", "build_ext", "bdist_wheel", "install"}
 NEEDS = ["mypy >= 1.18"]
@@ -121,7 +136,8 @@ def extensions() -> list[Extension]:
     if not COMMANDS & set(sys.argv) or os.environ.get("SIPRTMP_PURE") or not has_compiler():
         return []
     try:
-        return [*compiled(), PIPE, *(PUMP if sys.platform == "linux" else [])]
+        linux = [INTAKE, DATAGRAMS, *PUMP] if sys.platform == "linux" else []
+        return [*compiled(), PIPE, BLOCKS, *linux]
     except (ImportError, SystemExit):  # mypyc has printed why
         if "--inplace" in sys.argv:
             raise

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cpu import raise_file_limit, two_cores
 from options import Options
-from results import Line, save
+from results import GuardRow, Line, save
 
 NAMES = sorted(
     file.stem.removeprefix("bench_") for file in Path(__file__).parent.glob("bench_*.py")
@@ -34,7 +34,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--players", type=numbers, default=(0, 1, 2, 3, 50, 200), metavar="N,N,...")
     made.add_argument("--audience", type=numbers, default=(500,), metavar="N,N,...")
     made.add_argument("--arrivals", choices=["bunched", "spread"], help="one of the two; both")
-    made.add_argument("--only", default="", metavar="KIND,...", help="of attacks; all")
+    made.add_argument("--only", default="", metavar="KIND,...", help="of attacks or workers; all")
+    made.add_argument("--hold", type=float, default=0.25, help="of a core for each worker; 0.25")
     made.add_argument("--profile", default="", metavar="FILE", help="run the gateway in cProfile")
     return made
 
@@ -60,6 +61,7 @@ def main() -> None:
         load_core=load_core,
         profile=given.profile,
         only=tuple(filter(None, given.only.split(","))),
+        hold=given.hold,
     )
     for name in given.names or NAMES:
         print(f"\n{name}")
@@ -70,6 +72,8 @@ def main() -> None:
             print(row, flush=True)
             rows.append(row)
         print(f"kept in {save(name, rows)}")
+        if slower := [row.work for row in rows if isinstance(row, GuardRow) and row.worse]:
+            sys.exit(f"slower than the commit before: {', '.join(slower)}")
 
 
 if __name__ == "__main__":

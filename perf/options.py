@@ -18,4 +18,5 @@ class Options:
     audience: tuple[int, ...] = (500,)
     load_core: int = 0
     profile: str = ""  # a file for what cProfile saw of the gateway
-    only: tuple[str, ...] = ()  # kinds of attacks; all
+    only: tuple[str, ...] = ()  # kinds of attacks, loads of workers; all
+    hold: float = 0.25  # the part of a core that each worker may have

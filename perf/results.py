@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -269,8 +269,70 @@ class SipRow(Line):
         )
 
 
+WORKERS_LIMIT_MS = 30.0  # of frames of a worker that is held to a part of a core
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersRow(Line):
+    """The largest number of calls or players that some workers serve: one run."""
+
+    HEADER: ClassVar[str] = (
+        f"{'load':12} {'workers':>7} {'hold':>5} {'count':>6} {'lost':>5} {'p99 ms':>7} {'gain':>5}"
+        "  used by each of its share"
+    )
+
+    load: str
+    workers: int
+    hold: float  # the share of a core that each may have
+    count: int  # calls or players
+    lost: int  # frames
+    p99_ms: float
+    used: tuple[float, ...]  # of what each was held to, 0 to 1
+    gain: float | None = None  # by the number that one worker serves
+
+    @property
+    def void(self) -> bool:
+        """Whether that was too many."""
+        return self.lost != 0 or self.p99_ms > WORKERS_LIMIT_MS
+
+    def beside(self, alone: "WorkersRow") -> "WorkersRow":
+        """This row with its gain over that of one worker."""
+        return replace(self, gain=self.count / alone.count)
+
+    def __str__(self) -> str:
+        """One line of the table."""
+        gain = "" if self.gain is None else f"{self.gain:.2f}"
+        used = " ".join(f"{each:.0%}" for each in self.used)
+        return (
+            f"{self.load:12} {self.workers:7} {self.hold:5.2f} {self.count:6} {self.lost:5}"
+            f" {self.p99_ms:7.1f} {gain:>5}  {used}{'  VOID' if self.void else ''}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GuardRow(Line):
+    """The time of one work in this tree, to that in another one."""
+
+    HEADER: ClassVar[str] = f"{'work':10} {'pairs':>5} {'ratio':>6} {'from':>6} {'to':>6}"
+
+    work: str
+    pairs: int
+    ratio: float  # the median; 1.1 is a tenth slower
+    low: float  # where the median lies in 90 draws of 100
+    high: float
+    worse: bool  # than noise explains
+
+    def __str__(self) -> str:
+        """One line of the table."""
+        return (
+            f"{self.work:10} {self.pairs:5} {self.ratio:6.3f} {self.low:6.3f} {self.high:6.3f}"
+            f"{'  SLOWER' if self.worse else ''}"
+        )
+
+
 KINDS: dict[str, type[Line]] = {
-    kind.__name__: kind for kind in (Row, AudienceRow, ThroughputRow, AttackRow, SipRow)
+    kind.__name__: kind
+    for kind in (Row, AudienceRow, ThroughputRow, AttackRow, SipRow, WorkersRow, GuardRow)
 }
 
 

@@ -186,7 +186,7 @@ class CallClient(Session):
     def send(self) -> int:
         """One frame."""
         body = SPEEX_TAG + stamp(self._frame, AUDIO_STAMP - 1)
-        self.socket.sendall(_message(AUDIO, self._time, self._stream, body))
+        self.socket.sendall(message(AUDIO, self._time, self._stream, body))
         self._time += 20
         return 1
 
@@ -199,14 +199,14 @@ class Publisher(Session):
         self._stream, self._time, self._pictures = self.publish(name), 0, 0
         self._video = video
         if video:
-            self.socket.sendall(_message(VIDEO, 0, self._stream, AVC_HEADER))
+            self.socket.sendall(message(VIDEO, 0, self._stream, AVC_HEADER))
         self.run()
 
     def send(self) -> int:
         """The frames of 20 ms: a sound, and every other time a picture."""
         now, self._time = self._time, self._time + 20
         body = SPEEX_TAG + stamp(SPEEX_8K, AUDIO_STAMP - 1)
-        self.socket.sendall(_message(AUDIO, now, self._stream, body))
+        self.socket.sendall(message(AUDIO, now, self._stream, body))
         if not self._video or now % 40:
             return 1
         key = self._pictures % GROUP == 0
@@ -214,7 +214,7 @@ class Publisher(Session):
         head = bytes.fromhex("17 01000000 00002edb65" if key else "27 01000000 000009bf41")
         picture = head + bytes((KEY_FRAME if key else INTER_FRAME) - len(head))
         body = stamp(picture, VIDEO_STAMP)
-        self.socket.sendall(_message(VIDEO, now, self._stream, body))
+        self.socket.sendall(message(VIDEO, now, self._stream, body))
         return 2
 
 
@@ -227,7 +227,7 @@ class Player(Session):
         self.run()
 
 
-def _message(kind: int, time_ms: int, stream: int, body: bytes) -> bytes:
+def message(kind: int, time_ms: int, stream: int, body: bytes) -> bytes:
     """A message as publishers write it: whole header at first, then with the time that went by."""
     chunks = {AUDIO: 4, VIDEO: 6}[kind]
     if time_ms:

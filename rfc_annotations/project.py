@@ -1,5 +1,6 @@
 """Where things are: the repository, its files by kind, the specs, the index and the catalogue."""
 
+import gc
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -31,6 +32,7 @@ class Project:
     specs_folder: Path | None = None
     settings: Settings = field(init=False)
     _about: tuple[str, str] | None = field(init=False, default=None)
+    _kinds: dict[str, Kind] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.settings = settings.load(self.root)
@@ -74,11 +76,13 @@ class Project:
         """Every file, read."""
         grammar = Grammar(self.library.specs)
         with uncollected():
-            return [
+            found = [
                 scan(self.root / file, file, kind, grammar)
                 for file, kind in self._files()
                 if self._about is None or _may_cite((self.root / file).read_text(), *self._about)
             ]
+            gc.freeze()  # to look for garbage in all these trees takes as long as to read a third
+        return found
 
     @cached_property
     def cited(self) -> list[Cited]:
@@ -95,6 +99,11 @@ class Project:
 
     def kind(self, file: str) -> Kind:
         """Say whether a file's claims count as code, as tests or not at all."""
+        if file not in self._kinds:
+            self._kinds[file] = self._kind(file)
+        return self._kinds[file]
+
+    def _kind(self, file: str) -> Kind:
         if file.endswith(".md"):
             return "doc"
         if _below(file, self.settings.tests) or BESIDE.search(file):

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 from typing import Any, Final, Self
 
 import pytest
@@ -107,15 +107,18 @@ class Recorder:
     path: Path
     watch: Watch
     _runs: dict[str, Run] = field(default_factory=dict)
+    _shared: TemporaryDirectory[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        with NamedTemporaryFile(delete=False) as file:
-            file.write(pickle.dumps((self.project.root, self.watch)))
-        os.environ[CLAIMS] = file.name
+        self._shared = TemporaryDirectory()
+        file = Path(self._shared.name, "claims")
+        file.write_bytes(pickle.dumps((self.project.root, self.watch)))
+        os.environ[CLAIMS] = str(file)
 
     def pytest_unconfigure(self) -> None:
-        """Take the file away that workers read."""
-        os.unlink(os.environ.pop(CLAIMS))
+        """Take away what the workers share."""
+        del os.environ[CLAIMS]
+        self._shared.cleanup()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note the outcome; a failing set-up or tear-down fails the test."""
@@ -154,9 +157,10 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     path, root = early_config.known_args_namespace.annotations, early_config.rootpath
     if not path:
         return
-    read, watch = None, None
+    read, watch, shared = None, None, None
     if file := os.environ.get(CLAIMS):
         read, watch = pickle.loads(Path(file).read_bytes())
+        shared = Path(file).parent
     if watch is None or read != root:
         try:
             project = Project(root)
@@ -164,6 +168,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
             raise pytest.UsageError(f"--annotations: {error}") from None
         watch = Watch.of(project)
         early_config.pluginmanager.register(Recorder(project, Path(path), watch))
-    probes = Probes(root, watch.claimed)
+        shared = None
+    probes = Probes(root, watch.claimed, shared)
     sys.meta_path.insert(0, probes)
     early_config.pluginmanager.register(Watcher(watch, probes))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -171,10 +171,16 @@ def parsed(source: str) -> ast.Module:
         return ast.parse(source)
 
 
+@lru_cache(maxsize=4096)  # more than most projects have files
+def shared_tree(source: str) -> ast.Module:
+    """Parse a module once for all who ask; nobody changes what they get."""
+    return parsed(source)
+
+
 class _Python(_Reader):
     def __init__(self, result: Scanned, grammar: Grammar, source: str) -> None:
         super().__init__(result, grammar)
-        self._tree = result.tree = parsed(source)
+        self._tree = result.tree = shared_tree(source)
         self._tokens = list(tokens(source))
         self._anchors = Anchors(self._tree)
         self._sources: set[int] = set()  # lines of comments that cite

@@ -65,11 +65,16 @@ ELSEWHERE = {
     "pure": ".ci/run, after testfast",
 }
 EXTRAS = {  # the option or command that needs each extra
+    "load": "python -c 'from rtclab.load import screen; assert screen.AVAILABLE'",
     "oracle": "python -m rtclab oracle vectors sip --count 2 --seed 1",
     "redis": "python -c 'import p2psip.net.location_redis'",
+    "srtp": "python -c 'from p2psip.srtp import libsrtp; assert libsrtp.pylibsrtp'",
     "transcode": "python -c 'import av, siprtmp.media.transcode.audio_decoder'",
     "web": "python -m siprtmp --rtmp 127.0.0.1:0 --rtmfp off --http off --sip 127.0.0.1:0"
     " --ws 127.0.0.1:0 > ready & until grep ws= ready; do sleep 0.1; jobs %1; done; kill %1",
+    "webrtc": "python -m siprtmp --rtmp 127.0.0.1:0 --rtmfp off --http 127.0.0.1:0"
+    " --sip 127.0.0.1:0 --webrtc 127.0.0.1:0 > ready"
+    " & until grep webrtc= ready; do sleep 0.1; jobs %1; done; kill %1",
 }
 pytestmark = [pytest.mark.bare, pytest.mark.timeout(1200)]
 

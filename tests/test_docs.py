@@ -282,6 +282,7 @@ def test_the_settings_page_has_a_meaning_for_every_key(extension):
     assert all(meaning for rows in shown.values() for *_, meaning in rows)
     assert "name" in dict(row[:2] for row in shown.pop("[[trunk]]"))
     assert "match" in dict(row[:2] for row in shown.pop("[[route]]"))
+    assert "url" in dict(row[:2] for row in shown.pop("[[webhook]]"))
     assert [key for rows in shown.values() for key, *_ in rows] == [
         row.option for row in ROWS.values()
     ]

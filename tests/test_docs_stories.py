@@ -182,14 +182,14 @@ def test_the_call_crosses_as_its_pages_tell():
         [time] = [each.value for each in chunk.children if each.name == "timestamp"]
         return int(time)
 
-    assert sound("publisher-audio") == sound("rtp-sound") == bytes([0x60]) * 160
-    assert sound("phone-rtp-sound") == sound("to-player-audio") == bytes([0x70]) * 160
+    assert sound("publisher-audio") == sound("rtp-audio") == bytes([0x60]) * 160
+    assert sound("phone-rtp-audio") == sound("to-player-audio") == bytes([0x70]) * 160
     assert [at(f"to-player-audio{n}") for n in ("", "-2", "-3")] == [1060, 1080, 1100]
     assert [at(f"to-player-video{n}") for n in ("", "-2", "-3", "-4")] == [1060, 1060, 1080, 1100]
     left = [round(told.step(f"to-player-video-{n}").at, 3) for n in (2, 3, 4)]
     assert left == [1.08, 1.08, 1.1]
-    came = [round(told.step(f"phone-rtp-picture{n}").at, 3) for n in ("-3", "-4", "-5")]
+    came = [round(told.step(f"phone-rtp-video{n}").at, 3) for n in ("-3", "-4", "-5")]
     assert came == [1.06, 1.08, 1.1]
-    fragments = [told.step(f"rtp-picture-{n}").octets for n in (2, 3)]
+    fragments = [told.step(f"rtp-video-{n}").octets for n in (2, 3)]
     assert told.step("publisher-video-2").octets.endswith(b"".join(each[14:] for each in fragments))
     assert told.step("ack").at == told.step("to-publisher-onstatus-2").at

@@ -8,6 +8,8 @@ import sys
 import pytest
 from test_layers import FRONT_DOORS, PATHS, level_of
 
+from rfc_annotations.scan import shared_tree
+
 DOORS = sorted(FRONT_DOORS)
 by_door = pytest.mark.parametrize("door", DOORS)
 
@@ -16,7 +18,7 @@ def for_type_checkers(door):
     """The names that a door's imports under TYPE_CHECKING bind, with the module of each."""
     return {
         alias.asname: node.module
-        for node in ast.walk(ast.parse(PATHS[door].read_text()))
+        for node in ast.walk(shared_tree(PATHS[door].read_text()))
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
         if alias.asname == alias.name

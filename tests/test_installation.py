@@ -81,11 +81,11 @@ def extras(text: str) -> set[str]:
 
 @pytest.mark.parametrize("recipe", [CONTAINERFILE, REPO / "docs" / "3-howto" / "systemd.md"])
 def test_a_recipe_installs_what_calls_need(recipe):
-    """All extras but those of who develops and tests, and the library for Speex."""
+    """All extras but those of who develops, tests and measures, and the library for Speex."""
     known = configparser.ConfigParser()
     known.read(REPO / "setup.cfg")
     text = recipe.read_text()
-    assert extras(text) == set(known["options.extras_require"]) - {"oracle", "test", "docs"}
+    assert extras(text) == set(known["options.extras_require"]) - {"load", "oracle", "test", "docs"}
     assert re.search(r"apt-get install .*\blibspeex1\b", text)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from rfc_annotations.anchors import blocks
-from rfc_annotations.scan import parsed
+from rfc_annotations.scan import shared_tree
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
@@ -32,20 +32,23 @@ codec   [p2psip.nat.stun]
 codec   [p2psip.nat.turn]
 machine p2psip.nat
 codec   p2psip.rtp
+machine [p2psip.rtp.arrivals]
 machine [p2psip.rtp.losses]
 machine [p2psip.rtp.reorder]
 machine [p2psip.rtp.reporter]
 machine [p2psip.rtp.resend_buffer]
 machine [p2psip.rtp.rtcp_timer]
+machine [p2psip.rtp.rtx]
 machine [p2psip.rtp.sender]
 machine [p2psip.rtp.session]
-machine [p2psip.rtp.srtp]
 machine [p2psip.rtp.video_receiver]
 machine [p2psip.rtp.video_sender]
 codec   p2psip.rtp.payload
 machine [p2psip.rtp.payload.event_receiver]
 machine [p2psip.rtp.payload.event_sender]
-codec   p2psip.sdp
+machine p2psip.srtp                  p2psip.rtp
+codec   [p2psip.srtp.suites]
+codec   p2psip.sdp                   p2psip.srtp
 codec   p2psip.sip
 machine p2psip.transaction           p2psip.sip
 machine p2psip.dialog                p2psip.sip p2psip.transaction
@@ -57,10 +60,10 @@ machine p2psip.ua.registering        p2psip.nat p2psip.sip p2psip.transaction p2
                                      p2psip.ua.requests
 machine p2psip.server                p2psip.sip p2psip.transaction p2psip.stack p2psip.ua.requests
                                      p2psip.ua
-edge    p2psip.net                   p2psip.nat p2psip.sdp p2psip.sip p2psip.transaction
+edge    p2psip.net                   p2psip.nat p2psip.srtp p2psip.sdp p2psip.sip p2psip.transaction
                                      p2psip.stack p2psip.ua.requests p2psip.ua.registering
                                      p2psip.server
-edge    p2psip.net.media             p2psip.nat p2psip.rtp p2psip.sdp p2psip.transaction
+edge    p2psip.net.media             p2psip.nat p2psip.rtp p2psip.srtp p2psip.sdp p2psip.transaction
                                      p2psip.stack p2psip.net
 edge    p2psip.net.phone             p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
                                      p2psip.transaction p2psip.stack p2psip.ua.requests p2psip.ua
@@ -70,7 +73,8 @@ program p2psip                       p2psip.rtp.payload p2psip.sdp p2psip.sip p2
                                      p2psip.net p2psip.net.media p2psip.net.phone
 codec   [p2psip.errors]
 codec   [p2psip.compiled]
-program p2psip.strategies            p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
+program p2psip.strategies            p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.srtp p2psip.sdp
+                                     p2psip.sip
 codec   rtmplite.amf
 codec   rtmplite.flv                 rtmplite.amf
 codec   rtmplite.limits
@@ -95,6 +99,9 @@ machine rtmplite.rtmfp.p2p           rtmplite.amf rtmplite.rtmfp.wire rtmplite.r
                                      rtmplite.rtmfp.crypto rtmplite.rtmfp.session
                                      rtmplite.rtmfp.endpoint rtmplite.live rtmplite.rtmp
                                      rtmplite.rtmfp.netconnection
+machine rtmplite.rtws                rtmplite.rtmfp.wire rtmplite.rtmfp.session rtmplite.live
+                                     rtmplite.rtmp rtmplite.rtmfp.netconnection
+codec   [rtmplite.rtws.frames]
 machine rtmplite.vod                 rtmplite.amf rtmplite.flv rtmplite.rtmp.wire rtmplite.rtmp
 edge    rtmplite.net                 rtmplite.limits rtmplite.rtmfp.wire rtmplite.rtmp.wire
                                      rtmplite.rtmfp.crypto rtmplite.rtmfp.session
@@ -106,8 +113,9 @@ edge    rtmplite.net.client          rtmplite.amf rtmplite.flv rtmplite.rtmfp.wi
                                      rtmplite.shared_objects rtmplite.live rtmplite.rtmp
                                      rtmplite.auth rtmplite.rtmfp.netconnection rtmplite.relay
                                      rtmplite.rtmfp.p2p rtmplite.net
-edge    rtmplite.net.http            rtmplite.flv rtmplite.limits rtmplite.live rtmplite.rtmp
-                                     rtmplite.net
+edge    rtmplite.net.http            rtmplite.flv rtmplite.limits rtmplite.rtmfp.session
+                                     rtmplite.live rtmplite.rtmp rtmplite.rtmfp.netconnection
+                                     rtmplite.rtws rtmplite.net
 edge    rtmplite.net.server          rtmplite.flv rtmplite.rtmfp.wire rtmplite.rtmp.wire
                                      rtmplite.rtmfp.crypto rtmplite.rtmfp.session
                                      rtmplite.rtmfp.endpoint rtmplite.live rtmplite.rtmp
@@ -123,7 +131,7 @@ codec   [rtmplite.errors]
 codec   [rtmplite.compiled]
 program rtmplite.strategies          rtmplite.amf rtmplite.flv rtmplite.rtmfp.wire
                                      rtmplite.rtmp.wire rtmplite.rtmfp.crypto
-                                     rtmplite.rtmfp.netconnection
+                                     rtmplite.rtmfp.netconnection rtmplite.rtws
 machine rtclab.command_line
 machine rtclab.unwrap                p2psip.nat
 machine rtclab.explain.fields        p2psip.sdp
@@ -156,41 +164,46 @@ edge    rtclab.conform.rtmp          rtmplite.amf rtmplite.rtmp.wire rtclab.conf
 edge    rtclab.conform.sip           p2psip.sip rtclab.conform
 edge    rtclab.conform.rtp           p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.sdp p2psip.sip
                                      rtclab.conform rtclab.conform.sip
+edge    rtclab.conform.web           p2psip.sdp rtclab.conform
+edge    rtclab.conform.whip          rtclab.conform rtclab.conform.web
+edge    rtclab.conform.whep          rtclab.conform rtclab.conform.web
+edge    rtclab.conform.ice           p2psip.nat rtclab.conform rtclab.conform.web
 edge    rtclab.conform.rtmfp         rtmplite.amf rtmplite.rtmfp.wire rtmplite.rtmp.wire
                                      rtmplite.rtmfp.crypto rtmplite.rtmfp.session rtmplite.rtmp
                                      rtmplite.rtmfp.netconnection rtclab.conform
+machine rtclab.load.figures          rtmplite.flv
+program rtclab.load.clients          p2psip p2psip.sip p2psip.net p2psip.net.phone rtmplite.flv
+                                     rtmplite.rtmp.wire rtmplite.rtmp rtmplite.net
+                                     rtmplite.net.client rtclab.command_line rtclab.load.figures
+program rtclab.load                  p2psip.sip rtmplite.rtmp rtmplite.net rtclab.command_line
+                                     rtclab.load.figures rtclab.load.clients
 program rtclab                       p2psip rtmplite rtmplite.net rtclab.command_line
 codec   siprtmp.media.translate      p2psip.rtp.payload p2psip.sdp rtmplite.flv
 codec   siprtmp.media.transcode      p2psip.rtp.payload p2psip.sdp rtmplite.flv
                                      siprtmp.media.translate
 machine siprtmp.media.video          rtmplite.flv siprtmp.media.translate
-machine siprtmp.media                p2psip.rtp p2psip.rtp.payload p2psip.sdp rtmplite.flv
-                                     siprtmp.media.translate siprtmp.media.transcode
+machine siprtmp.media                p2psip.nat p2psip.rtp p2psip.rtp.payload p2psip.srtp p2psip.sdp
+                                     rtmplite.flv siprtmp.media.translate siprtmp.media.transcode
                                      siprtmp.media.video
 machine siprtmp.operation            p2psip.sip p2psip.transaction p2psip.stack p2psip.server
 edge    [siprtmp.operation.build]
-machine siprtmp.settings             p2psip.sip p2psip.server rtmplite.auth rtmplite.net
-                                     rtmplite.net.server siprtmp.operation
-edge    [siprtmp.settings.__main__]
-edge    [siprtmp.settings.check]
-edge    [siprtmp.settings.generated]
-edge    [siprtmp.settings.load]
-edge    [siprtmp.settings.table]
-edge    [siprtmp.settings.types]
-machine siprtmp.calls.access         p2psip.sip p2psip.transaction p2psip.stack
-                                     p2psip.server rtmplite.auth rtmplite.rtmp siprtmp.operation
-                                     siprtmp.settings
+machine siprtmp.web.resources        p2psip.sip
+edge    siprtmp.settings             p2psip.sip p2psip.server rtmplite.auth rtmplite.net
+                                     rtmplite.net.server siprtmp.operation siprtmp.web.resources
+machine [siprtmp.settings.routes]
+machine [siprtmp.settings.trunks]
+machine siprtmp.calls.access         p2psip.sip p2psip.transaction p2psip.stack p2psip.server
+                                     rtmplite.auth rtmplite.rtmp siprtmp.operation siprtmp.settings
 edge    siprtmp.pump
 machine siprtmp.calls                p2psip.rtp p2psip.sdp p2psip.sip p2psip.transaction
                                      p2psip.stack p2psip.ua.requests p2psip.ua p2psip.ua.registering
                                      p2psip.server rtmplite.amf rtmplite.flv rtmplite.rtmp.wire
                                      rtmplite.live rtmplite.rtmp rtmplite.auth rtmplite.vod
-                                     siprtmp.media.translate siprtmp.media.transcode
-                                     siprtmp.media siprtmp.operation siprtmp.settings
-                                     siprtmp.calls.access
-machine siprtmp.calls.conference     p2psip.sip p2psip.stack rtmplite.flv
-                                     rtmplite.live rtmplite.rtmp siprtmp.media.translate
-                                     siprtmp.media.transcode siprtmp.media siprtmp.calls
+                                     siprtmp.media.translate siprtmp.media.transcode siprtmp.media
+                                     siprtmp.operation siprtmp.settings siprtmp.calls.access
+machine siprtmp.calls.conference     p2psip.sip p2psip.stack rtmplite.flv rtmplite.live
+                                     rtmplite.rtmp siprtmp.media.translate siprtmp.media.transcode
+                                     siprtmp.media siprtmp.calls
 machine siprtmp.calls.rich           p2psip.sip p2psip.stack p2psip.ua.requests p2psip.ua
                                      p2psip.ua.registering rtmplite.amf rtmplite.rtmp.wire
                                      rtmplite.live rtmplite.rtmp siprtmp.media siprtmp.calls.access
@@ -199,28 +212,50 @@ machine siprtmp.calls.mixed          rtmplite.flv rtmplite.live rtmplite.rtmp
                                      siprtmp.media.translate siprtmp.media.transcode
                                      siprtmp.media.video siprtmp.media siprtmp.calls.access
                                      siprtmp.calls
-edge    siprtmp.edge.workers         rtmplite.limits rtmplite.rtmp.wire rtmplite.live
-                                     rtmplite.rtmp rtmplite.shared_objects rtmplite.relay
-                                     rtmplite.net rtmplite.net.client rtmplite.net.server
-                                     siprtmp.operation siprtmp.settings
+machine siprtmp.calls.anchored       p2psip.sdp p2psip.sip p2psip.transaction p2psip.stack p2psip.ua
+                                     siprtmp.media.translate siprtmp.media siprtmp.calls
+machine siprtmp.web                  p2psip.stack p2psip.sdp rtmplite.amf rtmplite.flv
+                                     rtmplite.limits rtmplite.rtmp.wire rtmplite.live rtmplite.rtmp
+                                     siprtmp.media.translate siprtmp.media.transcode
+                                     siprtmp.media.video siprtmp.media siprtmp.calls.access
+                                     siprtmp.calls
+machine siprtmp.web.branches         p2psip.sip p2psip.transaction p2psip.stack siprtmp.calls.access
+                                     siprtmp.calls siprtmp.web siprtmp.web.resources
 edge    siprtmp.core                 p2psip.sip p2psip.transaction p2psip.stack p2psip.ua.requests
-                                     p2psip.ua.registering p2psip.server rtmplite.live
-                                     rtmplite.rtmp siprtmp.operation siprtmp.settings
-                                     siprtmp.calls.access siprtmp.calls siprtmp.calls.conference
-                                     siprtmp.calls.rich siprtmp.calls.mixed
-edge    siprtmp.edge                 p2psip.sip p2psip.transaction p2psip.stack p2psip.server
-                                     p2psip.net p2psip.net.media rtmplite.flv rtmplite.rtmfp.crypto
-                                     rtmplite.live rtmplite.rtmp rtmplite.auth rtmplite.relay
-                                     rtmplite.vod rtmplite.net rtmplite.net.http rtmplite.net.server
+                                     p2psip.ua.registering p2psip.server rtmplite.live rtmplite.rtmp
+                                     siprtmp.operation siprtmp.settings siprtmp.calls.access
+                                     siprtmp.calls siprtmp.calls.conference siprtmp.calls.rich
+                                     siprtmp.calls.mixed siprtmp.calls.anchored
+edge    siprtmp.edge.workers         p2psip.sip p2psip.transaction p2psip.net rtmplite.limits
+                                     rtmplite.rtmp.wire rtmplite.live rtmplite.rtmp
+                                     rtmplite.shared_objects rtmplite.relay rtmplite.net
+                                     rtmplite.net.client rtmplite.net.server siprtmp.operation
+                                     siprtmp.settings siprtmp.calls.access siprtmp.calls
+                                     siprtmp.core
+edge    siprtmp.edge.branches        p2psip.net rtmplite.live rtmplite.net rtmplite.net.server
+                                     siprtmp.operation siprtmp.settings siprtmp.calls siprtmp.core
+                                     siprtmp.web.resources siprtmp.web.branches
+edge    siprtmp.edge.web             p2psip.stack p2psip.net rtmplite.net rtmplite.net.http
+                                     siprtmp.operation siprtmp.calls.access siprtmp.web
+                                     siprtmp.web.resources
+edge    siprtmp.edge                 p2psip.nat p2psip.sdp p2psip.sip p2psip.transaction
+                                     p2psip.stack p2psip.server p2psip.net p2psip.net.media
+                                     rtmplite.flv rtmplite.rtmfp.crypto rtmplite.live rtmplite.rtmp
+                                     rtmplite.auth rtmplite.relay rtmplite.rtws rtmplite.vod
+                                     rtmplite.net rtmplite.net.http rtmplite.net.server
                                      siprtmp.media.transcode siprtmp.media siprtmp.operation
                                      siprtmp.settings siprtmp.calls.access siprtmp.calls
                                      siprtmp.calls.mixed siprtmp.calls.rich siprtmp.core
-                                     siprtmp.edge.workers siprtmp.pump
+                                     siprtmp.edge.workers siprtmp.edge.branches siprtmp.edge.web
+                                     siprtmp.pump siprtmp.web siprtmp.web.branches
+                                     siprtmp.web.resources
 program siprtmp.demo                 p2psip.rtp.payload p2psip.net p2psip.net.phone p2psip
                                      rtmplite.amf rtmplite.rtmp.wire rtmplite.net.client
                                      siprtmp.media.translate siprtmp.operation
+program siprtmp.doctor               p2psip.net p2psip.sip p2psip.transaction rtmplite.net.server
+                                     rtmplite.rtmp.wire siprtmp.operation siprtmp.settings
 program siprtmp                      p2psip p2psip.sip rtmplite.net siprtmp.operation
-                                     siprtmp.settings siprtmp.edge siprtmp.demo
+                                     siprtmp.settings siprtmp.edge siprtmp.demo siprtmp.doctor
 """
 # What tells the time, rolls dice, waits or talks to anybody.
 WORLD = {
@@ -229,13 +264,8 @@ WORLD = {
 }
 WORLDLY = ("urandom", "monkey")  # and these attributes of anything
 STILL = {"siprtmp.core"}  # of the edge's level for the settings it reads; no more of the world
-PURE = {
-    "hypothesis",
-    "Crypto",
-    "cryptography",
-    "dns",
-    "av",
-}  # libraries that compute and nothing else
+# libraries that compute and nothing else
+PURE = {"hypothesis", "Crypto", "cryptography", "dns", "av", "pylibsrtp"}
 
 # Modules that import each other in a circle, and bases with a single heir: what is left of them.
 # These lists may only shrink, and an entry that no longer holds is a failure.
@@ -277,7 +307,7 @@ FRONT_DOORS = {
 
 @cache
 def tree_of(path):
-    return parsed(path.read_text())
+    return shared_tree(path.read_text())
 
 
 def statements(tree):
@@ -308,7 +338,7 @@ def trespasses(module, source, known):
     """Yield what a module imports against the arrows."""
     family, room, own = module.partition(".")[0], room_of(module), level_of(module)
     is_still = own < LEVELS.index("edge") or room in STILL
-    tree = ast.parse(source)
+    tree = shared_tree(source)
     for line, name in imports(tree, known):
         top = name.partition(".")[0]
         where = f"{module}:{line} imports {name}"
@@ -395,7 +425,7 @@ def test_nobody_outside_media_names_a_stream():
 
 def reaches(source):
     """Yield the lines that reach through a call to what its session has."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(shared_tree(source)):
         match node:
             case ast.Attribute(value=ast.Attribute(value=of, attr="media")):
                 if name_used(of) in ("call", "_call"):
@@ -420,9 +450,8 @@ def test_each_part_of_the_gateway_gets_its_own_settings():
         if isinstance(node, ast.ImportFrom)
         and whole in {f"{node.module}.{alias.name}" for alias in node.names}
     }
-    assert {user for user in users if room_of(user) != "siprtmp.settings"} == {
-        "siprtmp.edge.gateway"
-    }
+    others = {user for user in users if room_of(user) != "siprtmp.settings"}
+    assert others == {"siprtmp.edge.gateway"}
 
 
 @pytest.mark.parametrize(

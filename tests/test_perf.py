@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -59,9 +60,51 @@ def test_stamped_frames_are_whole_speex_frames():
         assert before <= stamp <= time.monotonic_ns()
 
 
-def test_the_relay_loses_nothing(monkeypatch):
-    import shutil
+@pytest.mark.parametrize(
+    ("found", "worse"),
+    [
+        ([1.0, 0.98, 1.02] * 5, False),
+        ([1.2, 1.18, 1.22] * 5, True),
+        ([0.8] * 15, False),
+        ([1.3] * 4 + [1.0] * 11, False),  # a few rounds that something else disturbed
+        ([1.08] * 15, False),  # less than noise
+    ],
+)
+def test_the_guard_minds_what_is_slower_beyond_noise(found, worse):
+    import bench_guard
 
+    row = bench_guard.judge("flv", found)
+    assert row.worse is worse and row.low <= row.ratio <= row.high
+
+
+def test_the_guard_finds_a_slower_tree(tmp_path):
+    """The same sources with a reader that does its work three times."""
+    import bench_guard
+
+    ours = PERF.parent / "src"
+    shutil.copytree(ours / "rtmplite", tmp_path / "rtmplite")
+    reader = tmp_path / "rtmplite" / "flv" / "file.py"
+    slow = reader.read_text().replace(
+        "found.append(Tag.parse(bytes(held[at:end])))",
+        "found.append([Tag.parse(bytes(held[at:end])) for _ in range(6)][0])",
+    )
+    assert slow != reader.read_text()
+    reader.write_text(slow)
+    core = min(os.sched_getaffinity(0))
+    row = bench_guard.compare("flv", ours, tmp_path, core, pairs=6)
+    assert row is not None and row.worse and row.ratio > 1.5
+    reader.write_text("")
+    assert bench_guard.compare("flv", tmp_path, ours, core, pairs=1) is None  # it has no reader
+
+
+def test_every_work_of_the_guard_is_done():
+    import guard_work
+
+    for make in guard_work.WORKS.values():
+        assert make()() is None or make()()
+
+
+def test_the_relay_loses_nothing(monkeypatch):
     import bench_calls
     import cpu
     import load
@@ -261,3 +304,38 @@ def test_a_soak_makes_calls_of_every_kind():
     assert set(running.ended) == set(soak.KINDS) and not running.failed
     assert running.samples[0].megabytes > 10 and running.samples[0].threads >= 1
     assert running.site.heard > 8 * 20
+
+
+def test_the_largest_number_that_workers_serve_is_found():
+    import bench_workers
+    from results import WorkersRow
+
+    tried = []
+
+    def serve(count):
+        tried.append(count)
+        return WorkersRow("calls", 1, 0.5, count, max(0, count - 137), 5.0, (1.0,))
+
+    found = bench_workers.most(serve, 24)
+    assert 137 / bench_workers.NEAR - 1 <= found.count <= 137 and not found.void
+    assert len(tried) < 15
+    assert bench_workers.most(serve, 200).void
+    beside = serve(100).beside(serve(50))
+    assert beside.gain == 2 and "2.00" in str(beside)
+
+
+def test_many_streams_have_their_publishers():
+    import bench_workers
+    from cpu import two_cores
+    from gateway import Gateway
+    from load import drive
+
+    with Gateway(two_cores()[0], "--sip", "off", "--workers", "2") as gateway:
+        clocks = bench_workers.Clocks(bench_workers.processes(gateway, 2))
+        legs, players = bench_workers.legs_of(gateway, "many streams", 40)
+        assert (len(legs), len(players)) == (2, 40)
+        tally = drive(legs, 0.5, "spread", clocks.window, players)
+        for each in (*legs, *players):
+            each.close()
+    assert 0 < tally.received <= tally.sent // len(legs)
+    assert len(clocks.seconds) == 2 and min(clocks.seconds) > 0

@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 
 from rfc_annotations.anchors import blocks
-from rfc_annotations.scan import parsed
+from rfc_annotations.scan import shared_tree
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER_FILES, MODULE_LINES, FUNCTION_LINES = 24, 600, 60  # "some twenty" files
@@ -35,7 +35,7 @@ def test_no_class_of_calls_or_media_outgrows_its_idea():
     sizes = {
         f"{path.relative_to(ROOT)}:{node.name}": node.end_lineno - node.lineno + 1
         for path in rooms
-        for node in chain.from_iterable(blocks(parsed(path.read_text())))
+        for node in chain.from_iterable(blocks(shared_tree(path.read_text())))
         if isinstance(node, ast.ClassDef)
     }
     assert sizes  # the rooms are where they were
@@ -46,7 +46,7 @@ def test_no_function_outgrows_a_screen():
     sizes = {
         f"{path.relative_to(ROOT)}:{node.lineno}": node.end_lineno - node.lineno + 1
         for path in OURS
-        for node in chain.from_iterable(blocks(parsed(path.read_text())))
+        for node in chain.from_iterable(blocks(shared_tree(path.read_text())))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     }
     assert {place: size for place, size in sizes.items() if size > FUNCTION_LINES} == {}

@@ -1,12 +1,14 @@
 """Wire traces of five calls, and whether two gateways say the same, message for message.
 
-    python tests/traces.py record TREE FOLDER    runs the gateway of a checkout, for each call
-    python tests/traces.py compare BEFORE AFTER  prints what differs; exit code 1 if anything does
+    PYTHONPATH=src python tests/traces.py record TREE FOLDER    runs the gateway of a checkout
+    PYTHONPATH=src python tests/traces.py compare BEFORE AFTER  prints what differs; exit code 1
 
 The other ends are those of this checkout, so that only the gateway differs. Compared are the SIP
 messages with their descriptions, the commands and data messages of RTMP, and the payload types,
 markers and payloads of RTP that the gateway sends. What is drawn by chance, and what depends on the
 clock, is masked: ports, tags, branches, Call-IDs, keys, and times.
+
+Media is sent at the pace of its times.  All other steps wait for what the step before brings.
 """
 
 import os
@@ -20,9 +22,13 @@ from pathlib import Path
 
 import dpkt
 import gevent
+from gevent import socket
+from gevent.event import Event
+from support.sockets import PATIENCE, UdpClient, until
 
 from p2psip.agent import Agent
 from p2psip.errors import RemoteError as SipRefusal
+from p2psip.nat.stun import StunClass, StunMessage, is_stun
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.phone.call import Call
 from p2psip.net.phone.settings import Account
@@ -45,6 +51,7 @@ MEDIA = (8, 9)
 SILENCE = "ff" * 80  # of G.711, sent while nothing comes in time
 FRAMES, FRAME = 50, 0.02  # of the calls: a second
 CORPUS = Path(os.environ.get("TEST_CORPUS", "../shared/corpus"))
+BARRIER = StunMessage.write(StunClass.REQUEST, 1, bytes(12)).data
 FILM = CORPUS / "flv/seed_320x240_12fps_h264_speex16k_10s.flv"
 MASKS = (
     (re.compile(r"z9hG4bK[^\s;>,]+|(?<=tag=)[^\s;>,]+|(?<=Call-ID: )\S+"), "*"),
@@ -91,8 +98,8 @@ def lines(capture: Path, sip: int, rtmp: int) -> dict[str, list[str]]:
 
 
 def sip_lines(data: bytes) -> list[str]:
-    """One message, masked; nothing of a keep-alive."""
-    if len(data) <= 4:
+    """One message, masked; nothing of a keep-alive, nor of a barrier."""
+    if len(data) <= 4 or is_stun(data):
         return []
     parse_message(data)
     return [*masked(data.decode().replace("\r\n", "\n")).splitlines(), "--"]
@@ -123,7 +130,7 @@ def rtp_line(data: bytes) -> str:
 class Gateway:
     """The gateway of a checkout, with a capture."""
 
-    def __init__(self, tree: Path, capture: Path, *options: str, host: str = "127.0.0.1") -> None:
+    def __init__(self, tree: Path, capture: Path, *options: str) -> None:
         words = ["--rtmp", "127.0.0.1:0", "--rtmfp", "off", "--http", "off"]
         words += ["--sip", "127.0.0.1:0", "--log-level", "error", "--capture", str(capture)]
         self.process = subprocess.Popen(
@@ -149,6 +156,10 @@ class Gateway:
         phone.register()
         return phone
 
+    def read_all(self) -> None:
+        """Wait until it has read what was sent to its SIP port: it answers one after the other."""
+        UdpClient(("127.0.0.1", self.ports[0])).ask(BARRIER)
+
 
 def wait(calls: "gevent.queue.Queue", name: str) -> tuple:
     """The arguments of the next call of that name."""
@@ -173,27 +184,46 @@ def say(local, code: int = 0x82) -> None:
         gevent.sleep(FRAME)
 
 
-def echo(call: Call) -> None:
-    """Answer, and send back what is heard."""
-    call.on_audio = lambda payload, timestamp: call.send_audio(payload)
-    call.answer()
+def hear(remote) -> None:
+    """Wait until the last of that has come back."""
+    while (message := remote.read()) is not None and message.payload[-1] != FRAMES - 1:
+        pass
+
+
+class Phone:
+    """What a phone does with its calls: answer, send back what is heard, follow transfers."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.calls: list[Call] = []  # which are set up
+        self.keys: list[tuple] = []
+        agent.on_call = self.answer
+
+    def answer(self, call: Call) -> None:
+        """Answer a call."""
+        call.on_audio = lambda payload, timestamp: call.send_audio(payload)
+        call.on_info = lambda *info: self.keys.append(info)
+        call.on_transfer = lambda target: True
+        call.on_transferred = lambda other: None
+        call.answer()
+        self.calls.append(call)
 
 
 def rich_call(tree: Path, capture: Path) -> Iterator[Gateway]:
-    """A rich client calls a phone, presses a key, holds, and hangs up."""
+    """A rich client calls a phone, presses a key, and hangs up."""
     gateway = Gateway(tree, capture)
     yield gateway
     with gateway.phone("bob") as bob:
-        bob.on_call = echo
+        phone = Phone(bob)
         client, calls = gateway.rich("alice")
         client.call("invite", "sip:bob@127.0.0.1", "pcmu")
         wait(calls, "accepted")
-        local, _ = streams(client)
+        local, remote = streams(client)
         say(local)
+        hear(remote)
         client.call("sendDTMF", "5")
-        gevent.sleep(0.5)
+        until(lambda: phone.keys)
         client.call("bye")
-        gevent.sleep(0.5)
+        phone.calls[0].wait_ended()
         client.close()
 
 
@@ -202,38 +232,51 @@ def transfer(tree: Path, capture: Path) -> Iterator[Gateway]:
     gateway = Gateway(tree, capture)
     yield gateway
     with gateway.phone("bob") as bob, gateway.phone("carol") as carol:
-        carol.on_call = echo
-
-        def answer(call: Call) -> None:
-            call.on_transfer = lambda target: True
-            call.on_transferred = lambda other: None
-            echo(call)
-
-        bob.on_call = answer
+        Phone(bob)
+        other = Phone(carol)
         client, calls = gateway.rich("alice")
         client.call("invite", "sip:bob@127.0.0.1", "pcmu")
         wait(calls, "accepted")
-        local, _ = streams(client)
+        local, remote = streams(client)
         say(local)
+        hear(remote)
         client.call("transfer", f"sip:carol@{gateway.sip}")
         while not str(wait(calls, "transferred")[0]).startswith("200"):
             pass
-        gevent.sleep(1.0)
+        wait(calls, "byed")
+        until(lambda: other.calls)
         client.close()
 
 
 ANSWER = (
-    "v=0 o=-_1_1_IN_IP4_127.0.0.1 s=- c=IN_IP4_127.0.0.1 t=0_0 m=audio_40000_RTP/AVP_0"
-    " a=rtpmap:0_PCMU/8000 m=video_40002_RTP/AVP_96 a=rtpmap:96_H264/90000"
+    "v=0 o=-_1_1_IN_IP4_127.0.0.1 s=- c=IN_IP4_127.0.0.1 t=0_0 m=audio_{}_RTP/AVP_0"
+    " a=rtpmap:0_PCMU/8000 m=video_{}_RTP/AVP_96 a=rtpmap:96_H264/90000"
     " a=fmtp:96_packetization-mode=1;profile-level-id=42e01f"
 )
 
 
-class Watcher(CallHandler):
-    """A phone with video that answers at once, and listens to nothing."""
+class Packets:
+    """A port that counts the frames that come to it, each of which ends in another time."""
 
     def __init__(self) -> None:
-        self.sdp = "".join(f"{each.replace('_', ' ')}\r\n" for each in ANSWER.split()).encode()
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self.times: set[bytes] = set()
+        gevent.spawn(self._run)
+
+    def _run(self) -> None:
+        while True:
+            self.times.add(self._socket.recv(65536)[4:8])
+
+
+class Watcher(CallHandler):
+    """A phone with video that answers at once, and counts what comes."""
+
+    def __init__(self) -> None:
+        self.audio, self.video, self.ended = Packets(), Packets(), Event()
+        answer = ANSWER.format(self.audio.port, self.video.port)
+        self.sdp = "".join(f"{each.replace('_', ' ')}\r\n" for each in answer.split()).encode()
 
     def recipient(self, request, flow, now) -> Recipient:
         """Take a new call, or what belongs to one."""
@@ -249,6 +292,10 @@ class Watcher(CallHandler):
         """Take the ACK of a 2xx."""
         self.agents.on_ack(request, flow, now)
 
+    def on_ended(self, call, reason, now) -> None:
+        """Note it."""
+        self.ended.set()
+
 
 def film(tree: Path, capture: Path) -> Iterator[Gateway]:
     """A publisher of H.264 calls a phone with video by its address."""
@@ -260,12 +307,16 @@ def film(tree: Path, capture: Path) -> Iterator[Gateway]:
     stack.core = watcher
     driver = SipDriver(stack, ports)
     driver.machines.append(watcher.agents)
-    _, tags = read_flv(FILM.read_bytes())
+    tags = [tag for tag in read_flv(FILM.read_bytes())[1] if tag.timestamp <= 1500]
+    audio, video = (sum(tag.tag_type == each for tag in tags) for each in MEDIA)
     url = f"rtmp://{gateway.rtmp}/call/bob@127.0.0.1:{ports.address[1]}"
     with Publisher.open(url) as publisher:
-        publish(publisher, [tag for tag in tags if tag.timestamp <= 1500])
-        gevent.sleep(0.5)
-    gevent.sleep(0.5)
+        publish(publisher, tags)
+        # One frame of audio waits for the next; the first tag of video is its configuration.
+        until(lambda: len(watcher.audio.times) >= audio - 1)
+        until(lambda: len(watcher.video.times) >= video - 1)
+    watcher.ended.wait(PATIENCE)
+    gateway.read_all()
     driver.close()
 
 
@@ -284,15 +335,17 @@ def room(tree: Path, capture: Path) -> Iterator[Gateway]:
     gateway = Gateway(tree, capture, "--room", "team")
     yield gateway
     alice, bob = (Agent(Account(name, gateway.sip)) for name in ("alice", "bob"))
+    heard = list[int]()
     with alice, bob:
         there = [phone.call(f"sip:team@{gateway.sip}") for phone in (alice, bob)]
+        there[1].on_audio = lambda payload, timestamp: heard.append(payload[-1])
         for number in range(FRAMES):
             there[0].send_audio(bytes([number]) * 160)
             gevent.sleep(FRAME)
-        gevent.sleep(0.5)
+        until(lambda: FRAMES - 1 in heard)
         for call in there:
             call.hangup()
-        gevent.sleep(0.3)
+    gateway.read_all()
 
 
 def tunnel(tree: Path, capture: Path) -> Iterator[Gateway]:
@@ -307,10 +360,12 @@ def tunnel(tree: Path, capture: Path) -> Iterator[Gateway]:
         wait(rings, "invited")
         bob.call("accept", "pcmu", "flv")
         wait(calls, "accepted")
-        (local, _), _ = streams(alice), streams(bob)
+        (local, _), (_, remote) = streams(alice), streams(bob)
         say(local, 0xAF)
+        hear(remote)
         alice.call("bye")
-        gevent.sleep(0.5)
+        wait(rings, "byed")
+        gateway.read_all()
         alice.close()
         bob.close()
     finally:

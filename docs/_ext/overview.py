@@ -1,4 +1,4 @@
-"""The picture of the front page: the gateway, its peers and their protocols.
+"""The drawing of the front page: the gateway, its peers and their protocols.
 
 An SVG in the colours of the theme, light or dark, narrow enough to be read on a phone.
 """
@@ -25,7 +25,7 @@ LINE = 19  # from one line of text to the next
 
 
 class Overview(Directive):
-    """The picture."""
+    """The drawing."""
 
     def run(self) -> list[nodes.Node]:
         """Draw it."""

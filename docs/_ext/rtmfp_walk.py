@@ -173,7 +173,7 @@ class World:
 
 
 class Conversation:
-    """A client connects, publishes six pieces of sound, of which one is lost, and leaves."""
+    """A client connects, publishes six frames of audio, of which one is lost, and leaves."""
 
     def __init__(self):
         world = self.world = World()

@@ -69,17 +69,17 @@ class Call:
         self.rig = VideoRig()
 
     def answer(self) -> None:
-        """The phone picks up, with sound and pictures."""
+        """The phone picks up, with audio and video."""
         self.desk.calls[0].accept(sdp(PCMU) + H264.encode(), self.world.now)
         self.world.wait(0.02)
 
     def say(self, number: int) -> None:
-        """The phone sends a packet of sound."""
+        """The phone sends a packet of audio."""
         packet = RtpPacket(0, 500 + number, 8000 + 160 * number, PHONE_SSRC, bytes([0x70]) * 160)
         self._hear(self.world.gateway.audio, bytes(packet))
 
     def show(self, number: int, *units: bytes) -> None:
-        """The phone sends a picture."""
+        """The phone sends a frame of video."""
         [stream] = self.world.gateway.videos
         for datagram in self.rig.datagrams(90000 + 1800 * number, *units, octets=1200):
             self._hear(stream, datagram)
@@ -122,7 +122,7 @@ class Call:
             ("rtp", ("gateway", "phone"), sorted(from_us, key=itemgetter(0))),
             ("phone-rtp", ("phone", "gateway"), self.spoken),
         ):
-            kinds = ["sound" if data[1] & 0x7F == 0 else "picture" for _, data in sent]
+            kinds = ["audio" if data[1] & 0x7F == 0 else "video" for _, data in sent]
             names = named(f"{who}-{kind}" for kind in kinds)
             for name, kind, (at, data) in zip(names, kinds, sent, strict=True):
                 context = Context()
@@ -136,7 +136,7 @@ class Call:
 
 @patch.object(audio_decoder, "is_available", lambda: False)  # the same offer on every machine
 def crossing() -> Story:
-    """A publisher calls a phone, and both send sound and pictures; no codec is translated."""
+    """A publisher calls a phone, and both send audio and video; no codec is translated."""
     call = Call()
     world = call.world
     tool, player = world.tool(), world.tool()
@@ -145,9 +145,9 @@ def crossing() -> Story:
     world.wait(1.0)
     call.answer()
     tool.write(VIDEO, 0, stream, HEADER)
-    for number, picture in enumerate((tag(idr(0, LARGE), key=True), tag(inter(1)))):
+    for number, frame in enumerate((tag(idr(0, LARGE), key=True), tag(inter(1)))):
         tool.write(AUDIO, 20 * number, stream, ULAW + bytes([0x60 + number]) * 160)
-        tool.write(VIDEO, 20 * number, stream, picture)
+        tool.write(VIDEO, 20 * number, stream, frame)
         world.wait(0.02)
     for number, units in enumerate(((SPS, PPS, idr(0, LARGE)), (inter(1),), (inter(2),))):
         call.say(number)

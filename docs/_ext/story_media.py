@@ -69,7 +69,7 @@ def picture(kind: AvcPacketType, frame: FrameType, data: bytes, delay: int = 0) 
 
 
 def flv() -> Story:
-    """A file of seven tags: what it is, two headers, two pictures, and two pieces of sound."""
+    """A file of seven tags: what it is, two headers, two frames of video, and two of audio."""
     config = bytes(AvcConfig.of(SETS[:1], SETS[1:]))
     about = build(width=320, height=240, video_codec_id=7, audio_codec_id=10, stereo=True)
     tags = {

@@ -148,7 +148,7 @@ def labelled(message: Field) -> str:
 
 
 def steps() -> Story:
-    """A publisher, then a player of its stream; the publisher sends four pieces of sound."""
+    """A publisher, then a player of its stream; the publisher sends four frames of audio."""
     stage = Stage()
     publisher = stage.join("publisher")
     ours = stage.create(publisher)
@@ -168,7 +168,7 @@ def steps() -> Story:
 
 
 def chunks() -> Story:
-    """Messages of one sender, written by `ChunkWriter`: three of sound, and a picture between."""
+    """Messages of one sender, by `ChunkWriter`: three of audio, and one of video between them."""
     writer = ChunkWriter()
     sounds = [Message(MessageType.AUDIO, 1000 + 20 * i, 1, SOUND) for i in range(4)]
     picture = Message(MessageType.VIDEO, 1000, 1, b"\x22" + bytes(range(199)))

@@ -26,8 +26,8 @@ PCMA, EVENTS = Codec("PCMA", 8000, 1, 8), Codec("telephone-event", 8000, 1, 101,
 H264 = Codec("H264", 90000, 1, 98, "profile-level-id=42e01f;packetization-mode=1")
 
 
-def sound(*codecs: Codec, port: int, way: str = "sendrecv") -> LocalMedia:
-    """A stream of sound that one end can have."""
+def audio(*codecs: Codec, port: int, way: str = "sendrecv") -> LocalMedia:
+    """A stream of audio that one end can have."""
     return LocalMedia("audio", codecs, LocalTransport(port), way)
 
 
@@ -131,10 +131,10 @@ class Line:
 
 def call() -> Story:
     """A call whose first ACK is lost; Alice holds it, and Bob hangs up."""
-    line = Line([sound(PCMU, PCMA, port=4000)], [sound(PCMU, PCMA, port=5000)], "ACK")
+    line = Line([audio(PCMU, PCMA, port=4000)], [audio(PCMU, PCMA, port=5000)], "ACK")
     line.alice.call(BOB, 0.0)
     line.bob.pick_up(line.run(2.0))
-    line.alice.change(line.run(5.0), sound(PCMU, PCMA, port=4000, way="sendonly"))
+    line.alice.change(line.run(5.0), audio(PCMU, PCMA, port=4000, way="sendonly"))
     line.bob.calls[0].bye(line.run(8.0))
     line.run(9.0)
     steps = tuple(line.steps())
@@ -145,14 +145,14 @@ def call() -> Story:
 
 def offer_answer() -> Story:
     """Four rounds of offer and answer in one call."""
-    pictures = LocalMedia("video", (H264,), LocalTransport(4002))
-    alice = [sound(SPEEX, PCMU, PCMA, EVENTS, port=4000), pictures]
-    line = Line(alice, [sound(PCMA, PCMU, EVENTS, port=5000)])
+    video = LocalMedia("video", (H264,), LocalTransport(4002))
+    alice = [audio(SPEEX, PCMU, PCMA, EVENTS, port=4000), video]
+    line = Line(alice, [audio(PCMA, PCMU, EVENTS, port=5000)])
     line.alice.call(BOB, 0.0)
     line.bob.pick_up(line.run(1.0))
     line.alice.change(line.run(2.0), replace(alice[0], direction="sendonly"))
     line.alice.change(line.run(3.0), alice[0])
-    line.bob.change(line.run(4.0), sound(PCMA, port=5000))
+    line.bob.change(line.run(4.0), audio(PCMA, port=5000))
     line.run(5.0)
     rounds = [each for each in line.steps() if b"\r\n\r\nv=0" in each.data]
     steps = []

@@ -74,13 +74,12 @@ class Agent:
     `on_replace(call, sender)`, in the hub, tells whether the sender of an INVITE may take the place
     of the call's other side, as in an attended transfer (RFC 3891 §3); nobody may unless it is set.
     `on_refer(target, sender)`, in the hub, tells whether to call somebody because a stranger to our
-    calls asks for it (RFC 3515 §2.4.2), and `on_referred(call)` is given that call once it is up;
-    such requests are declined unless it is set.  A sender is the one that a proxy of `trusted`
-    asserts, else the one of the From header, without a proof.  `trusted` are addresses of proxies
-    that assert who calls (RFC 3325 §8): see `Call.asserted`.  `serving` tells others of our calls
-    and waiting messages: to those whom `serving.may_watch` allows it.  `contact` reaches the agent
-    at its `address`; `aor` is its address-of-record.  Raises LocalError, and OSError as `bind`
-    does.
+    calls asks for it (RFC 3515 §2.4.2).  `on_referred(call)` is given that call once it is up; such
+    requests are declined unless it is set.  A sender is the one that a proxy of `trusted` asserts,
+    else the one of the From header, without a proof.  `trusted` are addresses of proxies that
+    assert who calls (RFC 3325 §8): see `Call.asserted`.  `serving` tells others of our calls and
+    waiting messages: to those whom `serving.may_watch` allows it.  `contact` reaches the agent at
+    its `address`; `aor` is its address-of-record.  Raises LocalError, and OSError as `bind` does.
     """
 
     trusted: frozenset[str] = frozenset()
@@ -521,6 +520,7 @@ def _audio_streams(calls: CallSettings) -> Callable[..., AudioStream]:
         rtcp_mux=calls.rtcp_mux,
         ptime=calls.ptime,
         voip_metrics=calls.voip_metrics,
+        echo=calls.echo,
     )
 
 

@@ -19,6 +19,9 @@ from gevent.event import Event
 from p2psip.call_audio import say
 from p2psip.errors import LocalError
 from p2psip.net import addresses, websocket
+from p2psip.net.alarm import Alarm
+from p2psip.net.clock import monotonic
+from p2psip.net.garbage_collection import GarbageCollector, settle
 from p2psip.net.location_sqlite import SqliteLocation
 from p2psip.net.tls import TlsContexts, client_context, names_in, server_context
 from p2psip.server.users import UserStore
@@ -29,11 +32,11 @@ from p2psip.stack.routing import WILDCARDS, Listener, is_loopback
 if TYPE_CHECKING:
     from p2psip.net.location_redis import RedisLocation
 
+YOUNG: Final = 5000  # objects, of which a call makes hundreds: no audio waits for their search
 NAMES: Final = {"UDP": "", "TLS": "by TLS ", "WS": "by WebSocket "}  # UDP is TCP as well
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Describe the options of the command."""
     command.add_argument(
         "--domain",
         action="append",
@@ -113,6 +116,8 @@ def serve(options: argparse.Namespace, stop: Event) -> int:
     location = None if options.location is None else _location(options.location)
     with _open(options, users, tls, location) as server:
         _renew_at_hangup(options, server, tls)
+        settle(YOUNG)
+        Alarm(GarbageCollector(lambda: server.is_quiet, lambda: 0, monotonic())).set()
         say(f"serving {', '.join(server.names)} at {', '.join(_told(server.listeners))}")
         stop.wait()
     return 0

@@ -73,6 +73,7 @@ class SipServer:
         server = DomainServer(settings, os.urandom, users=users, location=location)
         if judge is not None:
             server.element.judge = judge
+        self._server = server
         self._verifier, self.names = server.verifier, server.domains.names
         locate = ServerLocator(transports=ports.transports).flows
         self._driver = SipDriver(server.stack, ports, locate=locate, tls=tls)
@@ -88,6 +89,11 @@ class SipServer:
         if self._verifier is None:
             raise LocalError("a server that began without users cannot get any")
         self._verifier.users = users
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no request is under way, and no dialog passes through.  Own design."""
+        return not (self._server.stack.transactions or len(self._server.proxy.dialogs))
 
     def serve_forever(self) -> None:
         """Serve until SIGINT or SIGTERM comes, or `close` is called.  Own design."""

@@ -1,4 +1,4 @@
-"""Tools for those who write SIP, RTP, RTMP or RTMFP: explain, lint, oracle, conform.
+"""Tools for those who write SIP, RTP, RTMP or RTMFP: explain, lint, oracle, conform, load.
 
 Own design: the tools show and watch the source of what reads a field, so the families are read
 from their sources here, also where they are compiled.

@@ -24,11 +24,18 @@ commands:
   lint FILE              Find what breaks a rule in a capture, and draw its calls.
   oracle COMMAND         Test another implementation of the protocols with our codecs.
   conform PROTO TARGET   Judge a running program by the requirements of a protocol.
+  load URL               Put many clients on a server, and say where it breaks.
 
 {program} COMMAND --help lists the options of a command.
 {program} --version prints the version.
 """
-COMMANDS: Final = ("explain", "lint", "oracle", "conform")  # rooms, each with a module `command`
+COMMANDS: Final = (
+    "explain",
+    "lint",
+    "oracle",
+    "conform",
+    "load",
+)  # rooms with a `command`
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

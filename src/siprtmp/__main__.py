@@ -29,15 +29,17 @@ commands:
   serve [OPTION...]      Run the gateway; this is meant without a command.
   demo [OPTION...]       Place a call through a gateway on loopback, and judge it.
   calls --state DIR      List the calls of a running gateway, or end one.
+  doctor [PEER]          Say what is wrong with this machine or on the way to a peer.
   check-config FILE      Say whether a configuration file is good.
   users USER REALM       Ask for a password, and print lines for the --users file.
   explain [FILE|HEX]     Print every field of a packet, message, file or capture.
   oracle COMMAND         Test another implementation of the protocols with our codecs.
   conform PROTO TARGET   Judge a running program by the requirements of a protocol.
+  load URL               Put many clients on a server, and say where it breaks.
   lint FILE              Find what breaks a rule in a capture, and draw its calls.
 
-{program} COMMAND --help lists the options of serve, demo, calls, explain, oracle,
-conform and lint.
+{program} COMMAND --help lists the options of serve, demo, calls, explain, oracle, conform,
+load and lint.
 {program} --version prints the version, and whether modules are compiled.
 """
 
@@ -97,6 +99,12 @@ def calls(arguments: Sequence[str]) -> int:
     return calls_command.run(arguments)
 
 
+def doctor(arguments: Sequence[str]) -> int:
+    from siprtmp.doctor import run
+
+    return run(arguments)
+
+
 def laboratory(name: str, arguments: Sequence[str]) -> int:
     """Run a command of rtclab, which is known here by this name alone."""
     import runpy
@@ -144,11 +152,13 @@ _COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], int]]] = {
     "serve": serve,
     "demo": demo,
     "calls": calls,
+    "doctor": doctor,
     "check-config": check_config,
     "users": users,
     "explain": partial(laboratory, "explain"),
     "oracle": partial(laboratory, "oracle"),
     "conform": partial(laboratory, "conform"),
+    "load": partial(laboratory, "load"),
     "lint": partial(laboratory, "lint"),
 }
 

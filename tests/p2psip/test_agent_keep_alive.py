@@ -45,6 +45,7 @@ def run():
         each.driver.close()
 
 
+@pytest.mark.sources
 def test_a_phone_whose_address_changes_registers_anew(run, monkeypatch):
     """Covers RFC 5626 §4.4.2: by the second family of its addresses too."""
     registrar, seen = run("::1"), []

@@ -52,7 +52,7 @@ def test_a_call_by_srtp_carries_sound_both_ways_on_hold_and_after(make, bob):
     wait_for(lambda: not taken[0].is_held)
     talk(call, FRAMES[:2])
     wait_for(lambda: len(at_bob) == len(FRAMES) + 2)
-    assert taken[0]._audio._transport._security.refused == 0
+    assert taken[0]._audio._transport._srtp.refused == 0
 
 
 def test_sound_in_clear_is_not_heard_in_a_call_by_srtp(make, bob):
@@ -64,7 +64,7 @@ def test_sound_in_clear_is_not_heard_in_a_call_by_srtp(make, bob):
     wait_for(lambda: taken)
     heard = taken[0]._audio
     call._audio._transport._port.send_rtp(bytes.fromhex("80000001000000000000cafe") + FRAMES[0])
-    wait_for(lambda: heard._transport._security.refused)
+    wait_for(lambda: heard._transport._srtp.refused)
     assert at_bob == []
     plain = make("carol")
     with pytest.raises(RemoteError) as refused:

@@ -1,5 +1,6 @@
 """The plugin sees what tests did, and the checker believes nothing else."""
 
+import builtins
 import json
 import os
 import subprocess
@@ -7,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from rfc_annotations.probes import FLAGS, Probes
+from rfc_annotations.pytest_plugin import Watch
 
 TOP = Path(__file__).resolve().parents[2]
 EVIDENCE = "evidence.json"
@@ -157,3 +161,17 @@ def test_a_test_that_passed_against_expectation_proves_nothing(repo, session):
     session.update()
     run_tests(session.root)
     assert "no test of it passed (xpassed)" in session.problems(4, session.root / EVIDENCE)[0]
+
+
+def test_what_one_worker_has_compiled_tells_the_next_what_it_reaches(repo, tmp_path, monkeypatch):
+    monkeypatch.setattr(builtins, FLAGS, bytearray(), raising=False)  # those of this run
+    path, project = repo.root / "src/tea/pot.py", repo.project()
+    places = {(each.file, each.line): None for each in Watch.of(project).claimed}
+    one, other = (Probes(project.root, Watch.of(project).claimed, tmp_path) for _ in range(2))
+    one.code(path.read_bytes(), str(path))
+    monkeypatch.setattr(Probes, "_compiled", None)
+    exec(other.code(path.read_bytes(), str(path)), module := {})
+    module["brew"](3)
+    assert list(other.reached(places)) == []
+    module["brew"](4)
+    assert list(other.reached(places)) == list(places) != []

@@ -68,5 +68,9 @@ def test_its_adapter_agrees(capsys, monkeypatch):
     assert run("oracle", capsys) == 0
 
 
+def test_its_servers_can_be_reached(capsys):
+    assert run("load", capsys) == 0
+
+
 def test_its_phone_meets_the_requirements(capsys, phone):
     assert run("conform", capsys, **{"sip:anonymous@127.0.0.1:5070": phone}) == 0

@@ -6,6 +6,7 @@ The outside address leads nowhere here, so a packet that is sent there is lost.
 import pytest
 from gevent.event import Event
 from support.gateway.gateway import Gateway
+from support.peers.process import PATIENCE
 
 from p2psip.agent import Agent
 from p2psip.net.phone.settings import Account
@@ -44,7 +45,7 @@ def test_a_stream_calls_a_phone_of_the_local_network_that_hangs_up(gateway, bob)
     stream.publish("bob@127.0.0.1")
     for number in range(20):
         stream.write(MessageType.AUDIO, 20 * number, SOUND)
-    assert heard.wait(5)
+    assert heard.wait(PATIENCE)
     [call] = bob.calls
     call.hangup()
     assert call.wait_ended(20)
@@ -62,7 +63,7 @@ def test_a_phone_of_the_local_network_calls_a_stream(gateway, bob):
     gateway.wait_until(lambda: "call-answer" in gateway.output, what="the ACK")
     for number in range(20):
         stream.write(MessageType.AUDIO, 20 * number, SOUND)
-    assert heard.wait(5)
+    assert heard.wait(PATIENCE)
     call.hangup()
     assert call.wait_ended(20)
     gateway.wait_until(lambda: "reason=BYE" in gateway.output, what="the BYE")

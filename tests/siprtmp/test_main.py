@@ -27,7 +27,7 @@ def run(*words, given=""):
     argv = [sys.executable, "-m", "siprtmp", *words]
     if not given:
         return finished(argv, timeout=30)
-    return subprocess.run(argv, input=given, capture_output=True, text=True, timeout=30)
+    return subprocess.run(argv, input=given, capture_output=True, text=True, timeout=100)
 
 
 def is_one_line(text):

@@ -9,7 +9,7 @@ from support.gateway.gateway import Gateway
 from support.sip.stun_servers import OUTSIDE, StunServer, outside
 
 from rtmplite.net.client.rtmp_client import RtmpClient
-from siprtmp.edge.stun_side import StunSide
+from siprtmp.edge.sip_side import StunSide
 from siprtmp.operation.logs import Log
 
 

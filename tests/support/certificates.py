@@ -23,9 +23,9 @@ def certificate(folder, names="IP:127.0.0.1,DNS:localhost", *, expired=False):
     kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
     words = ["req", "-x509", *kind, "-subj", "/CN=test", "-addext", f"subjectAltName={names}"]
     files = ["-keyout", str(made.key), "-out", str(made.file)]
-    subprocess.run([program, *words, *files], check=True, capture_output=True, timeout=20)
+    subprocess.run([program, *words, *files], check=True, capture_output=True, timeout=100)
     if expired:  # `req` makes none that has
         words = ["x509", "-in", str(made.file), "-signkey", str(made.key), "-days", "-1"]
         words += ["-out", str(made.file)]
-        subprocess.run([program, *words], check=True, capture_output=True, timeout=20)
+        subprocess.run([program, *words], check=True, capture_output=True, timeout=100)
     return made

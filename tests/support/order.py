@@ -13,8 +13,10 @@ import pytest
 FIRST = (  # longest, or needs both cores: nobody else has begun yet
     "tests/interop/calls/test_sipp.py",
     "tests/interop/calls/test_linphone.py",
-    "tests/test_citations.py",  # reads every file, and so does the next: one worker, once
+    "tests/test_citations.py",  # reads every file, and so do the next: one worker, once
     "tests/test_docs_book.py",
+    "tests/test_layers.py",
+    "tests/test_sizes.py",
     "tests/rfc_annotations/test_mutants.py",
 )
 WAITING = (

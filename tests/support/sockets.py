@@ -101,3 +101,13 @@ def until(condition, timeout=PATIENCE):
 def readable(*sockets):
     """Let the loop run until there is something to read on each of these; whether there is."""
     return all(until(lambda each=each: select.select([each], [], [], 0)[0]) for each in sockets)
+
+
+def is_closed(connected):
+    """Whether the other end of a socket that does not block has closed it."""
+    try:
+        return connected.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True

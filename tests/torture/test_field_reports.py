@@ -32,13 +32,13 @@ from p2psip.rtp.payload.h264_unpacker import H264Damage, H264Unpacker, NalUnit
 from p2psip.rtp.reception import Reception
 from p2psip.rtp.rtcp import Pli
 from p2psip.rtp.session import RtpSession
-from p2psip.rtp.srtp import SrtpReceiver, SrtpSender
 from p2psip.sdp.codec import Codec
 from p2psip.sip.auth import Credentials, challenges, digest_response, ha1, verify
 from p2psip.sip.build import response_to
 from p2psip.sip.framing import KeepAlive, StreamFramer
 from p2psip.sip.message import Request, check_request, parse_message
 from p2psip.sip.uri import Uri
+from p2psip.srtp.srtp import SrtpReceiver, SrtpSender
 from p2psip.stack.locate import Locator, Srv
 from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.requests.request_validation import offer_of, session

@@ -80,7 +80,7 @@ class Acceptance(Machine[State, Event, Do]):
         self._gap = min(2 * self._gap, T2)  # RFC 6026 §8.1 [gaps-double-to-t2]
         return self._gap
 
-    def _delays(self) -> Mapping[Event, float]:
+    def _delays(self) -> dict[Event, float]:
         if self.state is State.WAITING:  # RFC 6026 §8.1 [gaps-double-to-t2]
             return {Event.REPEAT: self._t1, Event.GIVE_UP: 64 * self._t1}
         return {}

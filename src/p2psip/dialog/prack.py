@@ -97,7 +97,7 @@ class ReliableProvisional(Machine[State, Event, Do]):
         self._gap *= 2
         return self._gap
 
-    def _delays(self) -> Mapping[Event, float]:
+    def _delays(self) -> dict[Event, float]:
         if self.state is State.WAITING:
             return {Event.REPEAT: self._t1, Event.GIVE_UP: 64 * self._t1}
         return {}

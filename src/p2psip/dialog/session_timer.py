@@ -118,9 +118,9 @@ class SessionTimer(Machine[State, Event, Do]):
         """Refresh again when half of the rest has passed, since a refresh failed (RFC 4028 §10)."""
         if self.state is State.WE_REFRESH:
             # RFC 4028 §10 [not-continuously]
-            self._timers[Event.HALF] = now + (self._expires_at - now) / 2
+            self._run(Event.HALF, now + (self._expires_at - now) / 2)
 
-    def _delays(self) -> Mapping[Event, float]:
+    def _delays(self) -> dict[Event, float]:
         if not self.is_on:
             return {}
         late = self.interval - min(MARGIN, self.interval / 3)

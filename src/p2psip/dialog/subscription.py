@@ -163,9 +163,12 @@ class Subscriber(Machine[State, Event, Do]):
 
     def asked(self, now: float) -> None:
         """Wait for the NOTIFY that follows a new SUBSCRIBE (RFC 6665 §4.1.2.2)."""
-        self._timers = {Event.UNHEARD: now + 64 * self._t1} if not self.finished else {}
+        self._timers.clear()
+        self.deadline = None
+        if not self.finished:
+            self._run(Event.UNHEARD, now + 64 * self._t1)
 
-    def _delays(self) -> Mapping[Event, float]:
+    def _delays(self) -> dict[Event, float]:
         if self.state is State.NOTIFY_WAIT:
             return {Event.UNHEARD: 64 * self._t1}  # Timer N: RFC 6665 §4.1.2.4
         if self.is_up and self._lifetime:

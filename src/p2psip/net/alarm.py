@@ -28,12 +28,15 @@ class TimedMachine(Protocol):
 
 
 class Alarm:
-    """Calls `tick` of one machine at its `deadline`, by the clock `monotonic`."""
+    """Calls `tick` of one machine at its `deadline`, by the clock `monotonic`.
 
-    __slots__ = ("_at", "_cancelled", "_machine", "_timer")
+    With a `grain` it is called so many seconds later, for all the deadlines that are due by then.
+    """
 
-    def __init__(self, machine: TimedMachine) -> None:
-        self._machine = machine
+    __slots__ = ("_at", "_cancelled", "_grain", "_machine", "_timer")
+
+    def __init__(self, machine: TimedMachine, grain: float = 0.0) -> None:
+        self._machine, self._grain = machine, grain
         self._at: float | None = None
         self._cancelled = False
         self._timer: Any = get_hub().loop.timer(0.0)
@@ -41,7 +44,10 @@ class Alarm:
     def set(self) -> None:
         """Look at the deadline again, since it may have come nearer."""
         due = self._machine.deadline
-        if due is None or self._cancelled or (self._at is not None and self._at <= due):
+        if due is None or self._cancelled:
+            return
+        due += self._grain
+        if self._at is not None and self._at <= due:
             return
         self._timer.stop()
         self._timer.close()

@@ -18,6 +18,7 @@ from gevent import get_hub
 from p2psip.errors import RemoteError
 from p2psip.net.alarm import Alarm, TimedMachine
 from p2psip.net.clock import monotonic
+from p2psip.net.host_queues import HostQueues
 from p2psip.net.host_scheduler import HostScheduler
 from p2psip.net.tcp import MAX_CONNECTIONS, TcpListener
 from p2psip.net.tls import TlsContexts
@@ -26,9 +27,11 @@ from p2psip.server.domain_server import DomainServer
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Flow, Listener, Locate, Send, Stack
 from p2psip.transaction.flow import HostPort
+from p2psip.transaction.table import earlier
 from p2psip.ua.registering.registrations import Registrations
 
 BIND_TRIES: Final = 32
+GRAIN: Final = 0.005  # s that timers may be late: one wake-up serves those of many transactions
 log: Final = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -90,6 +93,18 @@ class SipPorts:
             each.close()
 
 
+class PortsElsewhere:
+    """The ports that another process has, which carries our messages.  Own design: see `Stack`."""
+
+    def __init__(self, ports: SipPorts) -> None:
+        self.listeners, self.transports = ports.listeners, ports.transports
+        self.bound: list[tuple[str, socket.socket]] = []
+        self.address: HostPort = ports.address
+
+    def close(self) -> None:
+        """Nothing is open here."""
+
+
 class SipDriver:
     """Runs one stack on the sockets of its ports.
 
@@ -97,32 +112,35 @@ class SipDriver:
     `locate(uri)` gives the servers for a URI, best first, and may wait (RFC 3263 §4).  `tls` is
     needed where a port is for TLS.  `on_pong(flow, data, now)` is given what may answer a
     keep-alive, STUN or b"" for a CRLF, and tells whether it does.
+
+    Without sockets `carry(data, flow)` sends, and tells whether that was possible.  `on_failure` is
+    told of each flow that has failed.
     """
 
     on_pong: Callable[[Flow, bytes, float], bool] = staticmethod(lambda flow, data, now: False)
+    on_failure: Callable[[Flow], object] = staticmethod(lambda flow: None)
 
     def __init__(
         self,
         stack: Stack,
-        ports: SipPorts,
+        ports: SipPorts | PortsElsewhere,
         *,
         locate: Callable[[Uri], Sequence[Flow]] = lambda uri: (),
         max_connections: int = MAX_CONNECTIONS,
         tls: TlsContexts | None = None,
+        carry: Callable[[bytes, Flow], bool] = lambda data, flow: False,
     ) -> None:
         self.stack, self._locate = stack, locate
         self.machines: list[TimedMachine] = [stack]
-        self.address, self.ports = ports.address, ports
+        self.address, self.ports, self._carry = ports.address, ports, carry
         self._tls, self._max_connections, self._scheduler = tls, max_connections, HostScheduler()
+        self._queues = HostQueues[Flow](self._scheduler, self.receive)
         self._listening: list[UdpListener | TcpListener] = []
         # By transport and own address, and by transport and family: the first of these.
         self._of_flow: dict[tuple[str, HostPort | bool | None], UdpListener | TcpListener] = {}
         for transport, bound in ports.bound:
             self._listen(transport, bound)
-        first = self._listening[0]
-        assert isinstance(first, UdpListener)
-        self.udp = first
-        self._alarm = Alarm(self)
+        self._alarm = Alarm(self, GRAIN)
         self._busy = self._closed = self._is_running = False
         self._reported: set[str] = set()
         stack.on_error = self._report
@@ -152,6 +170,28 @@ class SipDriver:
         listener = self._listener_of(flow)
         if isinstance(listener, TcpListener):
             listener.drop(flow)
+
+    @property
+    def udp(self) -> UdpListener:
+        first = self._listening[0]
+        assert isinstance(first, UdpListener)
+        return first
+
+    def receive(self, data: bytes, flow: Flow) -> None:
+        """Take a message, which another process may have received or sent (§18.2.1)."""
+        self._guarded(self.stack.receive, data, flow)
+
+    def receive_in_turn(self, data: bytes, flow: Flow) -> None:
+        """The same, when the host that has sent it has its turn."""
+        self._queues.keep(data, flow, flow.remote[0])
+
+    def send(self, data: bytes, flow: Flow) -> None:
+        """Send a message of another process.  Own design: see `Stack`."""
+        self._carry_out(Send(data, flow))
+
+    def fail(self, flow: Flow) -> None:
+        """Note that a flow has failed (§18.4)."""
+        self._guarded(self._failed, flow)
 
     @property
     def connections(self) -> int:
@@ -186,11 +226,14 @@ class SipDriver:
 
     @property
     def deadline(self) -> float | None:
-        times = [at for machine in self.machines if (at := machine.deadline) is not None]
-        return min(times, default=None)
+        first: float | None = None
+        for machine in self.machines:
+            first = earlier(first, machine.deadline)
+        return first
 
     def tick(self, now: float) -> None:
-        """Tick the machines that are due, and carry out their orders."""
+        """Tick the machines that are due, after what has come, and carry out their orders."""
+        self._scheduler.serve()
         for machine in list(self.machines):
             deadline = machine.deadline
             if deadline is not None and deadline <= now:
@@ -204,6 +247,7 @@ class SipDriver:
         if not self._closed:
             self._closed = True
             self._alarm.cancel()
+            self._queues.close()
             self._scheduler.close()
             for each in self._listening:
                 each.close()
@@ -219,8 +263,13 @@ class SipDriver:
             return
         data, flow = order.data, order.flow
         listener = self._listener_of(flow)
-        if listener is None or not listener.send(data, flow):
-            self.stack.flow_failed(flow, monotonic())
+        send = self._carry if listener is None else listener.send
+        if not send(data, flow):
+            self._failed(flow, monotonic())
+
+    def _failed(self, flow: Flow, now: float) -> None:
+        self.stack.flow_failed(flow, now)
+        self.on_failure(flow)
 
     def _listener_of(self, flow: Flow) -> UdpListener | TcpListener | None:
         found = self._of_flow.get((flow.transport, flow.local))
@@ -233,14 +282,14 @@ class SipDriver:
     def _listen(self, transport: str, bound: socket.socket) -> None:
         listener: UdpListener | TcpListener
         if transport == "UDP":
-            listener = UdpListener(bound, self._on_message, self._scheduler)
+            listener = UdpListener(bound, self.receive, self._scheduler)
             listener.on_stun.append(lambda data, source: self._on_pong(Flow("UDP", source), data))
         else:
             listener = TcpListener(
                 bound,
-                self._on_message,
+                self.receive,
                 self._on_malformed,
-                self._on_failure,
+                self.fail,
                 max_connections=self._max_connections,
                 transport=transport,
                 tls=self._tls,
@@ -260,17 +309,11 @@ class SipDriver:
             flows = []
         self._guarded(self.stack.located, order.token, flows)
 
-    def _on_message(self, data: bytes, flow: Flow) -> None:
-        self._guarded(self.stack.receive, data, flow)
-
     def _on_malformed(self, data: bytes, flow: Flow, error: RemoteError) -> None:
         self._guarded(self.stack.refuse, data, flow, error)
 
     def _on_pong(self, flow: Flow, data: bytes = b"") -> bool:
         return self.run(self.on_pong, flow, data, monotonic())
-
-    def _on_failure(self, flow: Flow) -> None:
-        self._guarded(self.stack.flow_failed, flow)
 
     def _guarded(self, act: Callable[..., None], *args: Any) -> None:
         """Handle one event; an error of ours is logged, and the other events go on."""

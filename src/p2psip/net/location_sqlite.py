@@ -3,22 +3,20 @@
 Own design: RFC 3261 §10.3 leaves the storage to the implementation.  One row is one binding; its
 expiry is in wall clock time, the only clock that the next process shares.
 
-No commit waits for the disk (`synchronous=OFF`, with a write-ahead log), since calls run in the
-same loop: a change survives the death of the process, and a power cut may damage the file, which is
-then set aside.  While it cannot be written, the registrar continues from memory; afterwards all
-bindings are written again, some with each change.
+While the file cannot be written (see `sqlite_file`), the registrar continues from memory;
+afterwards all bindings are written again, some with each change.
 """
 
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
+from p2psip.net.sqlite_file import RETRY_SECONDS, open_file, set_aside, transaction
 from p2psip.server.domains import Aor
 from p2psip.server.gruu import SECRET
 from p2psip.server.location import Binding, flow_of, flow_text
@@ -26,12 +24,7 @@ from p2psip.sip.address import Address
 from p2psip.sip.grammar import bytes_of, text_of
 from p2psip.transaction.flow import LOCAL
 
-MODE: Final = 0o600
-BESIDE: Final = ("-wal", "-shm")  # what SQLite adds to the name of the file
-VERSION: Final = 3  # of the schema, as `PRAGMA user_version`
 MAX_PAGES: Final = 65_536  # of 4096 octets: 256 MiB, more than the registrar's limits can fill
-RETRY_SECONDS: Final = 30.0  # after a failure, and at the next change
-CHECKPOINT: Final = 200  # pages of the log, then they are moved into the file
 SLICE: Final = 50  # users written again with each change
 PURGE: Final = 20  # expired rows removed with each change, which adds no more than ten
 
@@ -55,6 +48,7 @@ _SINCE_3: Final = """
 ALTER TABLE binding ADD COLUMN gruu TEXT NOT NULL DEFAULT '';
 CREATE TABLE secret (value BLOB NOT NULL);
 """
+SCHEMAS: Final = (_SCHEMA, _SINCE_2, _SINCE_3)  # of version 1 and those since
 _COLUMNS: Final = (
     "user, domain, contact, call_id, cseq, expires_at, source, is_proven, proven, reg_id, path, "
     "gruu"
@@ -97,7 +91,8 @@ class SqliteLocation:
             except sqlite3.OperationalError:
                 raise
             except sqlite3.DatabaseError as error:
-                self._set_aside(str(error))
+                set_aside(self._path)
+                self._tell("state-set-aside", str(error))
                 self._db = self._open()
         except (sqlite3.Error, OSError) as error:  # full, or not ours to write
             self._fail(error, 0.0)
@@ -117,7 +112,7 @@ class SqliteLocation:
         try:
             if self._db is None:
                 self._db = self._open()
-            with _transaction(self._db) as db:
+            with transaction(self._db) as db:
                 self._write(db, aor, known, now)
         except (sqlite3.Error, OSError, LocalError) as error:
             self._fail(error, now)
@@ -149,38 +144,13 @@ class SqliteLocation:
             self._db = None
 
     def _open(self) -> sqlite3.Connection:
-        """Open the file, make its table if it is new; LocalError if it is not ours.
-
-        It tells where everybody's phones are, and has a secret: no other user may read it.  SQLite
-        gives the files beside it the same mode when it makes them.
-        """
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, MODE))
-        db = sqlite3.connect(self._path, timeout=0.0, isolation_level=None)
+        """Open the file, which tells where everybody's phones are, and read or draw its secret."""
+        db = open_file(self._path, SCHEMAS, self._max_pages)
         try:
-            (version,) = db.execute("PRAGMA user_version").fetchone()
-            (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-                raise sqlite3.DatabaseError("damaged")
-            if not 0 <= version <= VERSION or (version == 0 and tables):
-                raise LocalError(
-                    f"{self._path}: schema {version}, and this version knows {VERSION} at most"
-                )
-            for rest in ("", *BESIDE):
-                with suppress(FileNotFoundError):
-                    os.chmod(f"{self._path}{rest}", MODE)
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = OFF")
-            db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
-            db.execute(f"PRAGMA max_page_count = {self._max_pages}")
-            if version < VERSION:
-                text = (_SCHEMA, _SINCE_2, _SINCE_3)[version:]
-                with _transaction(db):
-                    for statement in "".join(text).split(";")[:-1]:
-                        db.execute(statement)
-                    db.execute(f"PRAGMA user_version = {VERSION}")
-                    made = self.secret or os.urandom(SECRET)
-                    db.execute("INSERT INTO secret VALUES (?)", (made,))
-            (self.secret,) = db.execute("SELECT value FROM secret").fetchone()
+            row = db.execute("SELECT value FROM secret").fetchone()
+            self.secret = row[0] if row is not None else self.secret or os.urandom(SECRET)
+            if row is None:
+                db.execute("INSERT INTO secret VALUES (?)", (self.secret,))
         except BaseException:
             db.close()
             raise
@@ -196,13 +166,6 @@ class SqliteLocation:
             except (RemoteError, ValueError, TypeError, LookupError):
                 continue  # a row that we cannot have written is ignored
 
-    def _set_aside(self, reason: str) -> None:
-        """Rename the damaged file, which stays beside the new one for the operator."""
-        self._path.replace(self._path.with_suffix(".damaged"))
-        for rest in BESIDE:
-            self._path.with_name(self._path.name + rest).unlink(missing_ok=True)
-        self._tell("state-set-aside", reason)
-
     def _fail(self, error: Exception, now: float) -> None:
         """Go on without; all is written again once that works."""
         if self._db is not None:
@@ -211,19 +174,6 @@ class SqliteLocation:
         if self._retry_at is None:
             self._tell("state-unwritable", str(error))
         self._retry_at = now + RETRY_SECONDS
-
-
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """One transaction: all changes within, or none."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield db
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
 
 
 def _key(aor: Aor) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 Implements RFC 3261 §18, framing by §18.3 or RFC 7118 §5, keep-alives by RFC 5626 §3.5.1.
 
-Own design: connections are found by their far end, so a response or a request for a phone behind a
+Own design: connections are found by their far end.  So a response or a request for a phone behind a
 NAT uses the connection the phone opened (RFC 5923 calls it an alias).  One by TLS that we opened is
 found by the name of its certificate as well, so that nobody can pass for a server.
 

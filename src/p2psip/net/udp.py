@@ -3,14 +3,11 @@
 Implements RFC 3261 §18.1.1 and §18.2.1 for UDP, and RFC 5626 §8.
 
 Own design: what has come is read at once, since the system's own queue serves whoever sends most;
-here it waits in one queue for each host, and hosts have their turns (`scheduler`).  Where there is
-too much, the host with most loses its oldest.
+here it waits in one queue for each host (`host_queues`).
 """
 
 import socket
-from collections import deque
 from collections.abc import Callable
-from functools import partial
 from typing import Final
 
 from gevent import get_hub
@@ -18,14 +15,13 @@ from gevent.monkey import get_original
 
 from p2psip.nat import stun_server
 from p2psip.nat.stun import is_stun
+from p2psip.net.host_queues import HostQueues
 from p2psip.net.host_scheduler import HostScheduler
 from p2psip.net.tap import Tapping
-from p2psip.transaction.flow import Flow, HostPort, rate_limit_key
+from p2psip.transaction.flow import Flow, HostPort
 
 READ: Final = 1  # libev's number for an io watcher that waits for input
 BURST: Final = 256  # datagrams read per wake-up, which takes a millisecond
-MAX_WAITING: Final = 1 << 20  # octets of datagrams that wait for their turn ...
-OVERHEAD: Final = 256  # ... each with those that it takes beside its content
 MAX_DATAGRAM: Final = 65_535
 BUFFER: Final = 1 << 20  # octets the system may keep for us while the loop is busy
 
@@ -46,10 +42,7 @@ class UdpListener:
         scheduler: HostScheduler | None = None,
     ) -> None:
         self._socket, self._on_message = Tapping.current.datagrams(bound), on_message
-        self._scheduler = scheduler or HostScheduler()
-        self._of_host: dict[str, _Waiting] = {}
-        self._waiting = 0  # octets, of all hosts
-        self._closed = False
+        self._queues = HostQueues[HostPort](scheduler or HostScheduler(), self._serve)
         self.on_stun: list[Callable[[bytes, HostPort], object]] = []
         self.address: HostPort = bound.getsockname()[:2]
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
@@ -76,8 +69,7 @@ class UdpListener:
         self._watcher.stop()
         self._watcher.close()
         self._socket.close()
-        self._of_host.clear()
-        self._closed = True
+        self._queues.close()
 
     def _receive(self) -> None:
         for _ in range(BURST):
@@ -88,35 +80,14 @@ class UdpListener:
                 return
             except OSError:
                 return  # the datagrams behind it are read at the next wake-up
-            self._keep(data, source[:2])
+            self._queues.keep(data, source[:2], source[0])
 
-    def _keep(self, data: bytes, source: HostPort) -> None:
-        """Have a datagram wait for the turn of its host."""
-        host = rate_limit_key(source[0])
-        if (waiting := self._of_host.get(host)) is None:
-            waiting = self._of_host[host] = _Waiting()
-            self._scheduler.add(host, partial(self._serve, host))
-        self._waiting += waiting.add(data, source)
-        while self._waiting > MAX_WAITING:
-            fullest = max(self._of_host.values(), key=lambda each: each.size)
-            self._waiting -= fullest.take()[2]
-
-    def _serve(self, host: str) -> bool:
-        """Give one datagram of a host to its receiver; whether there are more."""
-        if not (waiting := self._of_host.pop(host, _Waiting())).datagrams:
-            return False
-        self._waiting -= waiting.size
-        data, source, _ = waiting.take()
+    def _serve(self, data: bytes, source: HostPort) -> None:
         flow = Flow("UDP", source, self.address)
         if is_stun(data):  # a phone's keep-alive: RFC 5626 §8 [stun-server]
             self._tell_address(data, flow)
         else:
             self._on_message(data, flow)
-        if not waiting.datagrams or self._closed:
-            return False
-        self._waiting += waiting.size
-        self._of_host[host] = waiting
-        return True
 
     def _tell_address(self, data: bytes, flow: Flow) -> None:
         said = stun_server.answer(data, flow.remote)
@@ -125,22 +96,3 @@ class UdpListener:
             return
         for each in self.on_stun:
             each(data, flow.remote)
-
-
-class _Waiting:
-    """The datagrams of one host, and the octets that they take."""
-
-    def __init__(self) -> None:
-        self.datagrams: deque[tuple[bytes, HostPort, int]] = deque()
-        self.size = 0
-
-    def add(self, data: bytes, source: HostPort) -> int:
-        size = len(data) + OVERHEAD
-        self.datagrams.append((data, source, size))
-        self.size += size
-        return size
-
-    def take(self) -> tuple[bytes, HostPort, int]:
-        taken = self.datagrams.popleft()
-        self.size -= taken[2]
-        return taken

@@ -22,6 +22,9 @@ pack_fixed: Final = Struct("!BBHII").pack
 unpack_fixed: Final = Struct("!BBHII").unpack_from
 
 _unpack_extension = Struct("!2xH").unpack_from
+_unpack_profile = Struct("!HH").unpack_from
+ONE_BYTE: Final = 0xBEDE  # Source: RFC 8285 §4.2
+STOP: Final = 15  # an identifier. Source: RFC 8285 §4.2
 
 
 def unpack(data: bytes | memoryview) -> Header | None:
@@ -49,6 +52,28 @@ def unpack(data: bytes | memoryview) -> Header | None:
     if start > end:
         return None
     return second & 0x7F, second > 0x7F, sequence, timestamp, ssrc, start, end
+
+
+def one_byte_element(data: bytes, identifier: int) -> bytes:
+    """Give the data of an element of a packet's header extension: RFC 8285 §4.2; b"" without it."""
+    if len(data) < 16 or not data[0] & 0x10:
+        return b""
+    at = 16 + 4 * (data[0] & 0x0F)
+    profile, words = _unpack_profile(data, at - 4) if len(data) >= at else (0, 0)
+    end = min(at + 4 * words, len(data))
+    if profile != ONE_BYTE:  # RFC 8285 §4.2 [bede-marks-it]
+        return b""
+    while at < end:
+        head = data[at]  # RFC 8285 §4.2 [element-has-id-and-length]
+        at += 1
+        if not head:  # padding
+            continue
+        if head >> 4 == STOP:  # RFC 8285 §4.2 [fifteen-ends-it]
+            break
+        if head >> 4 == identifier:
+            return data[at : min(at + (head & 0x0F) + 1, end)]
+        at += (head & 0x0F) + 1
+    return b""
 
 
 def looks_like_rtcp(data: bytes | memoryview) -> bool:

@@ -15,6 +15,13 @@ from typing import Final, Self, TypeAlias
 from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp import rtcp_frame
 from p2psip.rtp.rtcp_frame import PSFB, RTPFB, RtcpForm
+from p2psip.rtp.transport_feedback import (
+    APPLICATION,
+    TRANSPORT_WIDE,
+    Remb,
+    TransportFeedback,
+    is_ceiling,
+)
 
 GENERIC_NACK: Final = 1  # Source: §6.2, the message type under RTPFB
 PICTURE_LOSS: Final = 1  # Source: §6.3, under PSFB
@@ -209,7 +216,7 @@ class OtherFeedback:
         return rtcp_frame.write(self.packet_type, self.message_type, body)
 
 
-Feedback: TypeAlias = Nack | Pli | Fir | Tmmb | OtherFeedback
+Feedback: TypeAlias = Nack | Pli | Fir | Tmmb | TransportFeedback | Remb | OtherFeedback
 """Any feedback message: §6.1."""
 
 
@@ -219,11 +226,15 @@ _READERS: Final[Mapping[tuple[int, int], Callable[[int, bytes], Feedback]]] = {
     (RTPFB, RATE_NOTICE): Tmmb._read,
     (PSFB, PICTURE_LOSS): Pli._read,
     (PSFB, FULL_INTRA): Fir._read,
+    (RTPFB, TRANSPORT_WIDE): TransportFeedback._read,
+    (PSFB, APPLICATION): Remb._read,
 }
 
 
 def read(packet_type: int, message_type: int, body: bytes) -> Feedback:
     """Read a framed packet as the type that fits it best, or raise RemoteError: §6.1."""
+    if packet_type == PSFB and message_type == APPLICATION and not is_ceiling(body):
+        return OtherFeedback._read(packet_type, message_type, body)
     if reader := _READERS.get((packet_type, message_type)):
         return reader(message_type, body)
     return OtherFeedback._read(packet_type, message_type, body)

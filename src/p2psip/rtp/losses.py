@@ -43,6 +43,20 @@ class Losses:
             self._asked.remove(sequence)
             self.recovered += 1
 
+    def is_missing(self, sequence: int) -> bool:
+        """Whether a packet has been asked for, and has not come: RFC 4585 §6.2.1."""
+        return sequence in self._asked
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether a packet is missing that may still come: RFC 4585 §6.2.1."""
+        return bool(self._missing)
+
+    def went_on(self, packets: int) -> None:
+        """Count packets that were heard elsewhere, each the next: RFC 3550 §A.1."""
+        if self._next is not None:
+            self._next += packets
+
     @property
     def deadline(self) -> float | None:
         """When to call `due`, None while nothing is missing."""

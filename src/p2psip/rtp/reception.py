@@ -3,9 +3,9 @@
 Implements RFC 3550 §A.1 and §6.4.1, for one source at a time.
 
 The first source is accepted at once, since signalling told of it.  Another one takes over after
-`MIN_SEQUENTIAL` packets in sequence with none of the old between them, since phones change their
-SSRC on hold and transfer (Field §"Sources that change"), or once the old has said BYE.
-Own design: a stray stream at the same port never gets two packets in a row in.
+`MIN_SEQUENTIAL` packets in sequence with none of the old between them, or once the old has said
+BYE.  Phones change their SSRC on hold and transfer (Field §"Sources that change").  Own design: a
+stray stream at the same port never gets two packets in a row in.
 
     >>> reception = Reception(clock_rate=8000)
     >>> packets = [(1, 10), (2, 90), (1, 11), (2, 91), (2, 92), (1, 12), (2, 93)]
@@ -64,10 +64,12 @@ class Reception:
             self.octets += end - start
         return extended
 
-    def went_on(self, packets: int, octets: int, arrival: tuple[float, int, float]) -> None:
-        """Count packets of the source that were heard elsewhere, each the next: §A.1."""
+    def went_on(
+        self, advance: int, packets: int, octets: int, arrival: tuple[float, int, float]
+    ) -> None:
+        """Count packets of the source that were heard elsewhere: §A.1, see `Source.went_on`."""
         self.candidate_ssrc = None
-        self.source.went_on(packets, arrival)
+        self.source.went_on(advance, packets, arrival)
         self.octets += octets
         self.last_received = arrival[2]
 

@@ -47,6 +47,17 @@ class ReorderBuffer(Generic[Item]):
         self.late = self.skipped = 0
 
     @property
+    def bounds(self) -> tuple[int, float]:
+        """How many packets may wait, and how long (s).  Own design: for one that goes on by it."""
+        return self._depth, self._hold
+
+    def went_on(self, delivered: int, skipped: int) -> None:
+        """Count items that had their turn elsewhere, and numbers that were given up there: §5.1."""
+        if self.next is not None:
+            self.next += delivered + skipped
+        self.skipped += skipped
+
+    @property
     def deadline(self) -> float | None:
         """When to call `tick`, or None while nothing waits."""
         if not self.early:

@@ -2,8 +2,8 @@
 
 Implements RFC 4585 §6.2.1, on the side of the sender, which may choose how to repair a loss.
 
-Own design: the same packet is sent once more, since a payload format of its own for that (RFC 4588)
-is unknown to phones: Field §"Packets sent again".  Requests can be forged, so the repeated packets
+Own design: `VideoSender` sends what is answered here by RTX, or once more as it was, since phones
+do not know RTX: Field §"Packets sent again".  Requests can be forged, so the repeated packets
 take no more than `SHARE` of the stream's own rate, with bursts of `MAX_CREDIT`.
 
     >>> buffer = ResendBuffer()
@@ -22,7 +22,7 @@ from typing import Final
 PACKETS: Final = 512  # of one stream; a power of two, so that numbers wrap with the ring
 MAX_AGE: Final = 1.0  # s, after which no receiver waits any more
 SHARE: Final = 0.25  # of the octets of the stream
-MAX_CREDIT: Final = 60_000  # octets that may leave at a time: some fifty full packets
+MAX_CREDIT: Final = 60_000.0  # octets that may leave at a time: some fifty full packets
 
 
 class ResendBuffer:
@@ -31,7 +31,7 @@ class ResendBuffer:
     def __init__(self) -> None:
         self._ring: list[tuple[int, bytes, float]] = [(-1, b"", 0.0)] * PACKETS
         self._again_at: dict[int, float] = {}
-        self._credit: float = MAX_CREDIT
+        self._credit = MAX_CREDIT
         self.repeated = self.refused = 0
 
     def keep(self, sequence: int, datagram: bytes, now: float) -> None:

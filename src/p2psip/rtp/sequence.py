@@ -105,9 +105,12 @@ class Source:
             return None
         return self._jitter, self._timestamp, self._heard_at
 
-    def went_on(self, packets: int, arrival: tuple[float, int, float]) -> None:
-        """Count packets in order that were heard elsewhere, `arrival` of the last: §A.1, §A.8."""
-        self._highest += packets
+    def went_on(self, advance: int, packets: int, arrival: tuple[float, int, float]) -> None:
+        """Count packets that were heard elsewhere, `arrival` of the last: §A.1, §A.8.
+
+        `advance` is by how much the highest number has grown, more than `packets` after a loss.
+        """
+        self._highest += advance
         self.received += packets
         self._jitter, self._timestamp, self._heard_at = arrival
 

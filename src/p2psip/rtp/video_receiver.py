@@ -19,10 +19,11 @@ that reports damage, tell `damaged`, and when a whole key frame has come, `refre
     [3, 4]
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from p2psip.rtp import fast
+from p2psip.rtp import fast, rtx
+from p2psip.rtp.fast import unpack_fixed
 from p2psip.rtp.feedback import Fir, Nack, Pli
 from p2psip.rtp.losses import GIVE_UP_AFTER, Losses
 from p2psip.rtp.reception import Reception
@@ -55,6 +56,7 @@ class VideoReceiver(Reception):
     ones no longer than audio does.  The receiver joins the `receivers` of `reporter`.
     Departs from RFC 5104 §4.3.1.2 [no-fir-for-loss]: without PLI a loss is answered by FIR, since
     all pictures up to the next key frame are of no use then.
+    `repairs` maps the payload types of RTX to those of the packets that they repeat: RFC 4588 §8.1.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class VideoReceiver(Reception):
         reporter.receivers.append(self)
         self._reporter, self._feedback = reporter, feedback
         self._repairs = "nack" in feedback  # RFC 4585 §4.2 [nothing-unlisted]
+        self.repairs: Mapping[int, int] = {}
         self.losses = Losses()
         # RFC 4585 §4.2 [requests-may-be-in-vain]
         self._order: ReorderBuffer[VideoPacket] = ReorderBuffer(
@@ -81,6 +84,8 @@ class VideoReceiver(Reception):
     def received(self, data: bytes | memoryview, now: float) -> list[VideoPacket]:
         """Take a datagram; answer the packets whose turn it is: RFC 3550 §A.1."""
         header = fast.unpack(data)
+        if header is not None and header[0] in self.repairs:
+            return self._repaired(header, data, now)
         ours = header and self._reporter.sender(header[4])
         # RFC 3550 §8.2
         if header is None or (ours is not None and self._reporter.collided(ours, now)):
@@ -102,6 +107,65 @@ class VideoReceiver(Reception):
             ready += self._order.tick(float("inf"))
         return ready
 
+    def _repaired(
+        self, header: fast.Header, data: bytes | memoryview, now: float
+    ) -> list[VideoPacket]:
+        """Take a packet of RTX: RFC 4588 §5.3.
+
+        Own design: it counts only if it was asked for, so that its stream is that of our source,
+        whatever its SSRC; a browser that repeats others probes the path.  The reports about the
+        source tell of the loss as it was.
+        """
+        found = rtx.original_of(data)
+        if found is None or self.ssrc is None:
+            return []
+        number, start = found
+        highest = self.source.highest
+        sequence = highest - (highest - number & 0xFFFF)
+        if not self.losses.is_missing(sequence):  # RFC 4588 §5.3 [associated-by-requests]
+            return []
+        self.last_received = now
+        self.losses.heard(sequence, now)
+        payload_type, marker, _, timestamp, _, _, end = header
+        packet = (self.repairs[payload_type], timestamp, marker, bytes(data[start:end]))
+        return self._order.put(sequence, VideoPacket(sequence, *packet), now)
+
+    @property
+    def arrival(self) -> tuple[int, int, float, int, float] | None:
+        """What another goes on with: RFC 3550 §A.1; None while a packet is missing, or early.
+
+        The last sequence number, the clock rate, and `Source.arrival`.
+        """
+        order, source = self._order, self.source
+        arrival, is_mended = source.arrival, not (self._repairs and self.losses.has_missing)
+        if order.early or order.next != source.highest + 1 or arrival is None or not is_mended:
+            return None
+        return source.highest & 0xFFFF, self._clock_rate, *arrival
+
+    def went_on(
+        self, advance: int, packets: int, octets: int, arrival: tuple[float, int, float]
+    ) -> None:
+        """Count packets of the source that were heard elsewhere, each the next: RFC 3550 §A.1."""
+        super().went_on(advance, packets, octets, arrival)
+        self._order.went_on(packets, 0)
+        if self._repairs:
+            self.losses.went_on(packets)
+
+    @property
+    def following(self) -> int:
+        """The extended number whose turn it is: RFC 3550 §5.1; 0 before the first."""
+        return self._order.next or 0
+
+    def waited(self, data: Sequence[bytes]) -> list[VideoPacket]:
+        """The last ones of those packets, which nobody has read yet: RFC 3550 §5.1."""
+        first = self.following - len(data)
+        out = []
+        for sequence, each in enumerate(data, first):
+            _, second, _, timestamp, _ = unpack_fixed(each)
+            packet = sequence, second & 0x7F, timestamp, second > 0x7F, each[12:]
+            out.append(VideoPacket(*packet))
+        return out
+
     @property
     def _waiting_octets(self) -> int:
         return sum(len(packet.payload) for _, packet in self._order.early.values())
@@ -110,7 +174,7 @@ class VideoReceiver(Reception):
         """Wait for nothing of the source before: its numbers have ended."""
         ready = self._order.tick(float("inf"))
         self._order.next = None
-        self.losses.restart()
+        self.losses.restart()  # RFC 4588 §5.3 [associated-anew]
         return ready
 
     def damaged(self, now: float) -> None:
@@ -148,9 +212,11 @@ class VideoReceiver(Reception):
 
     def _ask_again(self, now: float) -> None:
         lost = self.losses.due(now, self._round_trip)
+        # RFC 4588 §5.3 [stops-with-the-source]
         if lost and self.ssrc is not None:
             numbers = [sequence & 0xFFFF for sequence in lost]
             # RFC 4585 §4.2 [feedback-is-given]
+            # RFC 4588 §6.3 [asks-by-nack] [nack-for-the-original]
             self._reporter.ask(Nack.of(self._own_ssrc, self.ssrc, numbers), now)
 
     def _request(self, now: float) -> None:

@@ -14,12 +14,13 @@ A `Sender` whose `on_feedback` takes the events that `Reporter.received` answers
     ([], ['key frame'])
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from p2psip.rtp.feedback import Fir, Nack, Pli
 from p2psip.rtp.reporter import Event
 from p2psip.rtp.resend_buffer import ResendBuffer
+from p2psip.rtp.rtx import RtxSender
 from p2psip.rtp.sender import Sender
 
 KEY_FRAME_SECONDS: Final = 1.0  # Own design: between key frames, which are many times larger
@@ -33,6 +34,8 @@ class VideoSender(Sender):
     `on_key_frame_wanted()` is called when the encoder, or the publisher, has to make a key frame:
     at most once a `KEY_FRAME_SECONDS`, a request between them being kept for the next time.
     `resends` has the counts of repeated packets.
+    `repairs` maps payload types to those of RTX, by which their packets are sent again where both
+    ends have it (RFC 4588 §8.1); `on_repair` is given the source of these before its first packet.
     """
 
     def __init__(
@@ -45,6 +48,9 @@ class VideoSender(Sender):
         super().__init__(ssrc, clock_rate, random)
         self.on_key_frame_wanted = on_key_frame_wanted
         self.resends = ResendBuffer()
+        self.repairs: Mapping[int, int] = {}
+        self.on_repair: Callable[[Sender], object] = lambda source: None
+        self._repeater: RtxSender | None = None
         self._commands: dict[int, int] = {}  # the last FIR number of each source
         self._not_before = float("-inf")
         self._is_wanted = False
@@ -66,7 +72,8 @@ class VideoSender(Sender):
         """Take an event of the reporter; answer the packets to send again: RFC 4585 §4.2."""
         match event:  # RFC 4585 §4.2 [reacts-to-what-is-agreed]
             case Nack(media_ssrc=self.ssrc):
-                return self.resends.again(event.lost(), now, (self.rtt or ROUND_TRIP) / 2)
+                again = self.resends.again(event.lost(), now, (self.rtt or ROUND_TRIP) / 2)
+                return [self._repair(each, now) for each in again] if self.repairs else again
             case Pli(media_ssrc=self.ssrc):
                 self.want(now)
             case Fir(sender_ssrc=commander, requests=requests):
@@ -78,6 +85,23 @@ class VideoSender(Sender):
                     self._commands[commander] = numbers[-1]
                     self.want(now)  # RFC 5104 §4.3.1.2 [refresh-on-fir]
         return []  # RFC 4585 §4.2 [other-feedback-discarded]
+
+    def _repair(self, original: bytes, now: float) -> bytes:
+        """Make the packet that is sent again, by RTX if that is agreed on: RFC 4588 §4."""
+        number = self.repairs.get(original[1] & 0x7F)
+        if number is None:
+            return original
+        if self.repeater.last_sent is None:
+            self.on_repair(self.repeater)  # RFC 4588 §5.2 [one-cname], §6.1 [bye-for-both]
+        return self.repeater.again(original, number, now)
+
+    @property
+    def repeater(self) -> RtxSender:
+        """The source of packets that are sent again by RTX: RFC 4588 §4."""
+        if self._repeater is None:
+            # RFC 4588 §4 [two-ssrcs]
+            self._repeater = RtxSender(None, self.send_rate, self._random)
+        return self._repeater
 
     @property
     def deadline(self) -> float | None:

@@ -3,11 +3,13 @@
 Implements RFC 3264 §6.1 and §7.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from p2psip.sdp.attributes import DEFAULT_PTIME
 from p2psip.sdp.codec import Codec
+from p2psip.sdp.crypto import AgreedKeys
 from p2psip.sdp.local_media import REPORT_INTERVAL
 
 # A direction as (its author sends, its author receives): RFC 8866 §6.7.
@@ -33,8 +35,10 @@ class AgreedMedia:
     `ptime` is the packet time to send with, in ms.  `port` is our own; `mid` names the
     line, `feedback` are the RTCP messages that both understand for the first codec, and `bits` is
     how many a second the peer takes at most, 0 where it does not say (RFC 8866 §5.8); `avpf` says
-    that the profile has early feedback (RFC 4585 §4.1).  A refused
-    line has `accepted` False and the other fields empty.
+    that the profile has early feedback (RFC 4585 §4.1); `keys` are those of SRTP, None for plain
+    RTP (RFC 4568 §5.1.3); `repairs` and `arriving_repairs` map the number of a codec to that of its
+    RTX, as we send it, and the number of RTX that arrives to that of its codec (RFC 4588 §8.1).
+    A refused line has `accepted` False and the other fields empty.
     """
 
     kind: str
@@ -57,6 +61,9 @@ class AgreedMedia:
     rtcp_mux: bool = False
     bits: int = 0
     avpf: bool = False
+    keys: AgreedKeys | None = None
+    repairs: Mapping[int, int] = field(default_factory=dict)
+    arriving_repairs: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def sends(self) -> bool:

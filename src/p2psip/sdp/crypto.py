@@ -4,12 +4,14 @@ Implements RFC 4568 §4, with SRTP's grammar of §9.2.
 
 A reader of the signalling can decrypt the audio, so it is for signalling under TLS.
 
-Departs from RFC 4568 §3 [keys-are-protected] [sips-or-smime]: whoever asks for SRTP chooses how
-the signalling goes; by UDP, keys are offered and answered as well.
+Departs from RFC 4568 §3 [keys-are-protected] [sips-or-smime]: whoever wants SRTP in a script
+chooses how the signalling goes; by UDP, keys are offered and answered as well.  The gateway
+has keys with TLS and on one machine, unless its operator wants more (`--srtp`).
 Departs from RFC 4568 §3 [no-hop-alone]: where that is TLS, it is from hop to hop.
 Departs from RFC 4568 §8 [signalling-is-secure]: the same choice, which is not ours.
 Departs from RFC 4568 §8.3 [description-is-authentic] [description-is-encrypted]: they are so where
 that choice is TLS.
+Departs from RFC 8643 §4 [signalling-is-encrypted]: the same choice, for keys beside RTP/AVP.
 Not done: RFC 4568 §8.3 [end-to-end]: there is no S/MIME, in phones neither, and so proxies on the
 way can read the keys.
 
@@ -31,10 +33,8 @@ from typing import Final, Self
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sdp.line import find_all, words
 from p2psip.sdp.session import MediaDescription
+from p2psip.srtp.suites import AES_CM_128_HMAC_SHA1_80, SUITES, SrtpSuite
 
-# Source: §6.2, the suites that `p2psip.rtp.srtp` has, and the octets of their RTP tags
-SUITES: Final = {"AES_CM_128_HMAC_SHA1_80": 10, "AES_CM_128_HMAC_SHA1_32": 4}
-KEY_OCTETS, SALT_OCTETS = 16, 14  # Source: §6.2
 MAX_LIFETIME: Final = 1 << 48  # packets. Source: §6.2
 MAX_KEYS: Final = 16  # Own design: of one attribute; memory must be bounded
 _MAX_TAG: Final = 9  # digits. Source: §9.1
@@ -44,7 +44,8 @@ _MAX_TAG: Final = 9  # digits. Source: §9.1
 class SrtpKey:
     """A master key and salt: §6.1; `lifetime` in packets, `mki` as (value, octets)."""
 
-    key: bytes = field(repr=False)  # RFC 3711 §3.2.1 [random-and-secret]
+    # RFC 3711 §3.2.1 [random-and-secret], RFC 7714 §13.1 [keys-are-secret]
+    key: bytes = field(repr=False)
     salt: bytes = field(repr=False)
     lifetime: int | None = None
     mki: tuple[int, int] | None = None
@@ -55,15 +56,16 @@ class SrtpKey:
         return self.key, self.salt
 
     @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read what stands behind `inline:`, or raise RemoteError: §6.1."""
+    def parse(cls, text: str, suite: SrtpSuite = AES_CM_128_HMAC_SHA1_80) -> Self:
+        """Read what stands behind `inline:` for a suite, or raise RemoteError: §6.1."""
         encoded, *options = text.split("|")
         try:
             both = base64.b64decode(encoded.encode("ascii", "replace"), validate=True)
         except binascii.Error:
             raise RemoteError("SRTP key that is not base64") from None
         # §6.1 [length-of-the-suite], §6.2.1 [key-of-30-octets]
-        if len(both) != KEY_OCTETS + SALT_OCTETS:
+        # RFC 6188 §4 and RFC 7714 §12 for the suites of other lengths
+        if len(both) != suite.key_octets + suite.salt_octets:
             raise RemoteError(f"SRTP key and salt of {len(both)} octets")
         lifetime, mki = None, None
         for option in options:
@@ -77,7 +79,7 @@ class SrtpKey:
                 lifetime = 1 << digits if power else digits
             else:
                 raise RemoteError("SRTP key with a parameter too many")
-        return cls(both[:KEY_OCTETS], both[KEY_OCTETS:], lifetime, mki)
+        return cls(both[: suite.key_octets], both[suite.key_octets :], lifetime, mki)
 
     def __str__(self) -> str:
         """Write what stands behind `inline:`: §6.1."""
@@ -107,10 +109,11 @@ class CryptoAttribute:
         """Read the value of an `a=crypto`, or raise RemoteError: §9.1."""
         match words(value):
             # §5.1.3 [answer-has-a-key]
-            case [tag, suite, keys, *parameters] if len(tag) <= _MAX_TAG:
+            case [tag, name, keys, *parameters] if len(tag) <= _MAX_TAG:
                 inline = [_inline(each) for each in keys.split(";", MAX_KEYS)[:MAX_KEYS]]
-                read = tuple(SrtpKey.parse(each) for each in inline)
-                return cls(_number(tag, 10**_MAX_TAG), suite, read, tuple(parameters))
+                suite = SUITES.get(name, AES_CM_128_HMAC_SHA1_80)
+                read = tuple(SrtpKey.parse(each, suite) for each in inline)
+                return cls(_number(tag, 10**_MAX_TAG), name, read, tuple(parameters))
         raise RemoteError("Bad crypto attribute")
 
     def __str__(self) -> str:
@@ -154,6 +157,42 @@ def answer(accepted: CryptoAttribute, key: SrtpKey) -> CryptoAttribute:
     # §5.1.2 [tag-and-suite-kept] [key-in-each-direction]
     # §7.1.2 [key-other-than-the-offers] [no-parameter-added]
     return CryptoAttribute(accepted.tag, accepted.suite, (key,))
+
+
+@dataclass(frozen=True, slots=True)
+class AgreedKeys:
+    """What protects a line: our attribute and the peer's, of one suite: §5.1.3.
+
+    `profile` is that of the line, as an offer of ours is to have it again.
+    """
+
+    ours: CryptoAttribute
+    theirs: CryptoAttribute
+    profile: str
+
+    @property
+    def suite(self) -> SrtpSuite:
+        """The suite of both: §5.1.2."""
+        return SUITES[self.ours.suite]
+
+
+def agreed_keys(ours: MediaDescription, theirs: MediaDescription) -> AgreedKeys | None:
+    """The keys of an accepted line, None for plain RTP: §5.1.3."""
+    for mine in cryptos(ours):
+        # §6.4 [own-key-of-each]
+        if (peer := matching((mine,), theirs)) is not None:
+            return AgreedKeys(mine, peer, ours.protocol)
+    return None
+
+
+def matching(ours: Iterable[CryptoAttribute], theirs: MediaDescription) -> CryptoAttribute | None:
+    """The peer's half of one of our attributes, None if its line has none: §5.1.3."""
+    known = {(each.tag, each.suite) for each in ours}
+    for each in cryptos(theirs):
+        # §5.1.3 [echo-verified] [answer-is-understood]
+        if (each.tag, each.suite) in known and each.is_usable:
+            return each
+    return None
 
 
 def _inline(text: str) -> str:

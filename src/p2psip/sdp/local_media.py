@@ -6,7 +6,7 @@ Implements RFC 3264 §5.1 and §6, as far as one line of one end is concerned.
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from p2psip.sdp.attributes import connection
 from p2psip.sdp.codec import Codec
@@ -66,6 +66,20 @@ class LocalTransport:
         return ()
 
 
+class RepairSources(NamedTuple):
+    """The SSRCs of a stream and of its repeats, and their name: RFC 4588 §5.3."""
+
+    ssrc: int
+    repeats: int
+    cname: str
+
+    def attributes(self) -> Iterator[Attribute]:
+        """Say that both belong together: Field §"Sources of repeats"."""
+        yield Attribute("ssrc-group", f"FID {self.ssrc} {self.repeats}")
+        for ssrc in (self.ssrc, self.repeats):
+            yield Attribute("ssrc", f"{ssrc} cname:{self.cname}")
+
+
 @dataclass(frozen=True, slots=True)
 class LocalMedia:
     """One stream that our end can have: §5.1.
@@ -75,6 +89,8 @@ class LocalMedia:
     understand, such as "nack pli" (RFC 4585 §4.2), and in an offer perhaps
     "trr-int 1000".  `ptime` and `maxptime` (ms) are what we want to receive.  `prefer` says whose
     order an answer keeps, if another one than that of the other lines: §6.1.
+    With `repairs` an answer takes RTX for its codecs, where "nack" is agreed on (RFC 4588 §8.1),
+    and names the sources of both streams.
     Departs from RFC 4585 §4.2 [feedback-with-avpf-alone]: phones offer feedback with RTP/AVP and
     send it when both name it, since many others refuse a line of RTP/AVPF (Field §"Feedback with
     RTP/AVP").
@@ -91,6 +107,7 @@ class LocalMedia:
     ptime: int | None = None
     maxptime: int | None = None
     prefer: Literal["local", "remote"] | None = None
+    repairs: RepairSources | None = None
 
 
 def feedback_of(line: MediaDescription, payload_type: int) -> frozenset[str]:

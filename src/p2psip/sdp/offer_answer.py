@@ -43,6 +43,7 @@ from p2psip.sdp.attributes import (
     maxptime,
     media_address,
     mid,
+    payload_types,
     ptime,
     rtcp_address,
     rtcp_mux,
@@ -50,12 +51,14 @@ from p2psip.sdp.attributes import (
 from p2psip.sdp.codec import UNNUMBERED as UNNUMBERED
 from p2psip.sdp.codec import Codec as Codec
 from p2psip.sdp.codec import codecs_of, numbered
+from p2psip.sdp.crypto import agreed_keys
 from p2psip.sdp.formats import whole_frames
 from p2psip.sdp.line import Attribute, Connection, Origin, is_unspecified
 from p2psip.sdp.local_media import PROTOCOLS as PROTOCOLS
 from p2psip.sdp.local_media import LocalMedia as LocalMedia
 from p2psip.sdp.local_media import LocalTransport as LocalTransport
 from p2psip.sdp.local_media import feedback_of, feedback_to_answer, feedback_to_offer
+from p2psip.sdp.repairs import repairs_of, repairs_to_answer
 from p2psip.sdp.session import MediaDescription, SessionDescription
 
 
@@ -198,9 +201,27 @@ def _accept(
     # §6.1 [numbers-of-the-offer], RFC 6184 §8.2.2 [number-of-the-offer]
     # RFC 7798 §7.2.2 [number-of-the-offer]
     answered = tuple(replace(mine, payload_type=other.payload_type) for other, mine in pairs)
-    line = _line(ours, answered, word, theirs)
+    line = _with_repairs(_line(ours, answered, word, theirs), ours, theirs)
     both = [(other, mine.payload_type) for (other, _), mine in zip(pairs, answered, strict=True)]
     return line, _agreed(line, offer, theirs, both, word)
+
+
+def _with_repairs(
+    line: MediaDescription, ours: LocalMedia, theirs: MediaDescription
+) -> MediaDescription:
+    """Add to our answer the formats of RTX that are offered for its codecs: RFC 4588 §8.1."""
+    if ours.repairs is None:
+        return line
+    numbers = [number for number in payload_types(line) if "nack" in feedback_of(line, number)]
+    formats = repairs_to_answer(theirs, numbers)
+    if not formats:
+        return line
+    added = [attribute for each in formats for attribute in each.attributes()]
+    return replace(
+        line,
+        formats=(*line.formats, *(str(each.payload_type) for each in formats)),
+        attributes=(*line.attributes, *added, *ours.repairs.attributes()),
+    )
 
 
 def _outcome(
@@ -274,6 +295,9 @@ def _agreed(
         feedback=_feedback(ours, theirs, both),  # RFC 4585 §4.2 [only-what-is-answered]
         avpf=theirs.protocol.endswith("AVPF"),
         bits=bits(theirs, session),
+        keys=agreed_keys(ours, theirs),
+        repairs=_repairs(ours, theirs, codecs),
+        arriving_repairs=_arriving_repairs(ours, theirs, codecs),
     )
 
 
@@ -286,6 +310,26 @@ def _feedback(
     first, number = both[0]
     # RFC 4585 §4.2 [not-understood-not-heeded]
     return feedback_of(ours, number) & feedback_of(theirs, first.payload_type)
+
+
+def _repairs(
+    ours: MediaDescription, theirs: MediaDescription, both: Sequence[tuple[Codec, int]]
+) -> dict[int, int]:
+    """The types of RTX to send, by those of the codecs: RFC 4588 §8.1."""
+    repeated = set(repairs_of(ours).values())
+    numbers = {codec.payload_type for codec, number in both if number in repeated}
+    found = repairs_of(theirs) if numbers else {}
+    return {original: number for number, original in found.items() if original in numbers}
+
+
+def _arriving_repairs(
+    ours: MediaDescription, theirs: MediaDescription, both: Sequence[tuple[Codec, int]]
+) -> dict[int, int]:
+    """The types of RTX that will arrive, and those of the codecs: RFC 4588 §8.1."""
+    found = repairs_of(ours)
+    repeated = set(repairs_of(theirs).values()) if found else set()
+    numbers = {number for codec, number in both if codec.payload_type in repeated}
+    return {number: original for number, original in found.items() if original in numbers}
 
 
 def _telephone_events(

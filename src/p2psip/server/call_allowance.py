@@ -16,7 +16,7 @@ and its registration (RFC 3261 §21.5.4).
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -26,6 +26,7 @@ HOUR: Final = 3600.0  # s
 SLICES: Final = 12  # of an hour, each counted as a whole
 LONGEST: Final = 4 * HOUR  # s after which a call whose end was missed is counted no longer
 MAX_USERS: Final = 10_000
+BEGINS, ENDS, WRITES, GOES_ON = "begins", "ends", "writes", "goes on"  # what processes tell
 LOOKS: Final = 100  # users to examine for one to forget, before a new one is refused
 
 
@@ -82,6 +83,9 @@ class Allowance:
     `at_once`, `an_hour` and `messages`, an hour as well, are for each user, 0 for no limit;
     `targets` are patterns of user@host, as in file names, None if there is no limit.  A user is any
     string that the caller chooses.
+
+    Several processes may count together: `tell(what, user)` is called for what is counted here, and
+    `count_elsewhere` counts what another process has told.
     """
 
     def __init__(
@@ -95,6 +99,8 @@ class Allowance:
         self._at_once, self._an_hour, self._messages = at_once, an_hour, messages
         self._targets = None if targets is None else tuple(each.lower() for each in targets)
         self._uses: OrderedDict[str, _Use] = OrderedDict()
+        self._elsewhere: dict[int, dict[str, list[Ticket]]] = {}
+        self.tell: Callable[[str, str], object] = lambda what, user: None
 
     def __len__(self) -> int:
         return len(self._uses)
@@ -117,12 +123,15 @@ class Allowance:
         use.window.count(now)
         use.window.add(now)
         use.tickets[ticket] = None
+        self.tell(BEGINS, user)
         return ticket
 
     def end(self, ticket: Ticket | None) -> None:
         """Note that a call is over.  Idempotent."""
-        if ticket is not None and ticket.user in self._uses:
-            self._uses[ticket.user].tickets.pop(ticket, None)
+        use = self._uses.get(ticket.user) if ticket is not None else None
+        if ticket is not None and use is not None and ticket in use.tickets:
+            del use.tickets[ticket]
+            self.tell(ENDS, ticket.user)
 
     def message(self, user: str, now: float) -> None:
         """Count a message outside of calls.  Raises RemoteError, 403."""
@@ -132,6 +141,55 @@ class Allowance:
         if window.count(now) >= self._messages:
             raise RemoteError("Too Many Messages an Hour", 403)
         window.add(now)
+        self.tell(WRITES, user)
+
+    def open_calls(self) -> Iterator[str]:
+        """The user of each open call that is counted here, once for each."""
+        elsewhere = {
+            ticket
+            for users in self._elsewhere.values()
+            for tickets in users.values()
+            for ticket in tickets
+        }
+        for user, use in self._uses.items():
+            yield from (user for ticket in use.tickets if ticket not in elsewhere)
+
+    def count_elsewhere(self, process: int, what: str, user: str, now: float) -> None:
+        """Count what another process has told, beyond any limit; `GOES_ON` is a call from before.
+
+        Own design: two that admit a call at the same moment may exceed a limit by one.
+        """
+        if not (self.counts if what != WRITES else self._messages):
+            return
+        if what == ENDS:
+            users = self._elsewhere.get(process, {})
+            if tickets := users.get(user):
+                self._drop(user, tickets.pop())
+            if not tickets:
+                users.pop(user, None)
+            return
+        try:
+            use = self._use(user, now)
+        except RemoteError:  # too many users: not counted
+            return
+        window = use.messages if what == WRITES else use.window
+        if what != GOES_ON:
+            window.count(now)
+            window.add(now)
+        if what in (BEGINS, GOES_ON):
+            ticket = Ticket(user, now)
+            use.tickets[ticket] = None
+            self._elsewhere.setdefault(process, {}).setdefault(user, []).append(ticket)
+
+    def lost(self, process: int) -> None:
+        """Count the open calls of a process that has ended no longer."""
+        for user, tickets in self._elsewhere.pop(process, {}).items():
+            for ticket in tickets:
+                self._drop(user, ticket)
+
+    def _drop(self, user: str, ticket: Ticket) -> None:
+        if (use := self._uses.get(user)) is not None:
+            use.tickets.pop(ticket, None)
 
     def may_reach(self, user: str, hosts: Iterable[str]) -> bool:
         """Whether a pattern allows `user` at every one of the `hosts` on the way."""

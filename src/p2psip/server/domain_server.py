@@ -32,8 +32,9 @@ class DomainSettings:
 
     `domains` are names that users belong to, the hosts of `listeners` if there are none; all name
     one domain unless they are `distinct`.  With `nat` a phone is reached at the address that it
-    registers or calls from.  `listeners`, `advertised`, `inside`, `t1`, `user_agent` and
-    `trusting` are those of the `Stack`, `answer_timeout` and `extensions` of the user agents.
+    registers or calls from.  `listeners`, `advertised`, `inside`, `t1`, `user_agent`,
+    `trusting` and `mark` are those of the `Stack`, `answer_timeout` and `extensions` of the user
+    agents.
     """
 
     listeners: Sequence[Listener]
@@ -45,6 +46,7 @@ class DomainSettings:
     t1: float = T1
     user_agent: str = "p2psip"
     trusting: bool = False
+    mark: str = ""
     answer_timeout: float = 60.0
     extensions: Extensions | None = None
 
@@ -77,6 +79,7 @@ class DomainServer:
             hosts=settings.domains,
             user_agent=settings.user_agent,
             trusting=settings.trusting,
+            mark=settings.mark,
         )
         names = settings.domains or list(dict.fromkeys(at.host for at in settings.listeners))
         self.domains = domains = Domains(names, stack.is_own_address, distinct=settings.distinct)

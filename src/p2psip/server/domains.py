@@ -16,7 +16,7 @@ Aor = tuple[str, str]
 
 
 class Domains:
-    """The domains served, each name one of its own if `distinct`, the first with the listeners."""
+    """The domains served: a domain for each name if `distinct`, or one domain with many names."""
 
     def __init__(
         self,

@@ -74,7 +74,8 @@ class SipElement:
 
     The other attributes are for the owner to set.  `route(request)` may take a request for a user
     of ours by returning a callable that accepts it.  `is_trusted_user(uri)` tells whether this
-    process may call as that user without a password.  `judge` has the last word.
+    process may call as that user without a password, and `vouches(request)` whether it has made
+    this request in the name of a user that has proved its own.  `judge` has the last word.
     `called(request, flow)` gives our own URI for one of another domain under which we are called.
     `observer`, if set, is told of each request.
     """
@@ -93,6 +94,7 @@ class SipElement:
         self.observer: RequestObserver | None = None
         self.route: Callable[[Request], Acceptor | None] = lambda request: None
         self.is_trusted_user: Callable[[Uri], bool] = lambda uri: False
+        self.vouches: Callable[[Request], bool] = lambda request: False
         self.judge = Lenient()
         self.called: Callable[[Request, Flow], Uri | None] = lambda request, flow: None
         self._stack, self._ua, self._domains = stack, ua, domains
@@ -357,6 +359,7 @@ class SipElement:
             request.to.tag is not None  # in a call of a user agent of this process
             or not self._verifier.knows(aor)
             or self.is_trusted_user(request.from_.uri)
+            or self.vouches(request)
         ):
             return True
         if not self._is_proven(server, request, aor, now, proxy=True):  # §16.3 [checks-passwords]

@@ -3,7 +3,7 @@
 Implements RFC 3261 §12.2 as a proxy sees it, with the target refresh of RFC 3311 §5.
 
 A call-stateful proxy (§6): a request within a dialog is forwarded only if the dialog was set up
-through this proxy, and then to the other side's own target by the route of that side, whatever the
+through this proxy.  It goes to the other side's own target by the route of that side, whatever the
 request itself says.  A stranger who has read our Record-Route gains nothing by it.
 
 Own design: the table is in memory and lost with the process; a request for an unknown dialog is
@@ -14,7 +14,6 @@ who may be in league with them, and never the whole table: a part is left for us
 their password.
 """
 
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -23,7 +22,7 @@ from p2psip.errors import RemoteError
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response, remote_target
 from p2psip.sip.uri import Uri
-from p2psip.stack.fair_pool import RESERVE
+from p2psip.stack.fair_pool import RESERVE, tally
 from p2psip.stack.request_origin import Peer, host_of, hosts_named, origin
 from p2psip.stack.stack import Flow, ServerHandle
 from p2psip.transaction.flow import LOCAL
@@ -100,10 +99,10 @@ class ProxiedDialogs:
 
     def __init__(self, t1: float) -> None:
         self._known: dict[_Name, list[ProxiedDialog]] = {}
-        self._held = Counter[str]()  # by share
+        self._held: dict[str, int] = {}  # by share
         self._count = 0
         self._over: dict[ProxiedDialog, None] = {}  # by age
-        self._flows = Counter[Flow]()  # by which the sides of all are reached
+        self._flows: dict[Flow, int] = {}  # by which the sides of all are reached
         self._timer_queue = TimerQueue[ProxiedDialog]()
         self._linger = 64 * t1
 
@@ -146,6 +145,8 @@ class ProxiedDialogs:
             DialogDirection(dialog, dialog.callee, dialog.caller)
             for dialog in self._known.get((call_id, to, from_), ())
         ]
+        if len(found) == 1:
+            return found[0]
         # the first of equals: a namesake can only be made once both tags can be known
         return max(found, key=lambda direction: direction.sender.nearness(place), default=None)
 
@@ -194,15 +195,15 @@ class ProxiedDialogs:
     def has_room(self, shares: Collection[str]) -> bool:
         """Whether there is room for one more; a stranger's request has two shares."""
         limit = MAX_DIALOGS - MAX_DIALOGS // RESERVE * (len(shares) > 1)
-        return self._count < limit and all(self._held[each] < MAX_OF_ONE for each in shares)
+        return self._count < limit and all(
+            [self._held.get(each, 0) < MAX_OF_ONE for each in shares]
+        )
 
     def hold(self, shares: Collection[str], more: int) -> None:
         """Add to the shares of a caller and, if it is a stranger, of its callee."""
         self._count += more
         for share in shares:
-            self._held[share] += more
-            if not self._held[share]:
-                del self._held[share]
+            tally(self._held, share, more)
 
     def add(self, dialog: ProxiedDialog) -> bool:
         """Take in a new dialog (§12.1); False if it has too many namesakes."""
@@ -243,9 +244,7 @@ class ProxiedDialogs:
 
     def _reached(self, flow: Flow | None, more: int) -> None:
         if flow is not None:
-            self._flows[flow] += more
-            if not self._flows[flow]:
-                del self._flows[flow]
+            tally(self._flows, flow, more)
 
     def _is_known(self, dialog: ProxiedDialog) -> bool:
         return dialog in self._known.get(dialog.name, ())

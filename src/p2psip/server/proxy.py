@@ -18,7 +18,6 @@ Own design: the targets of one q are tried at once as far as Max-Breadth allows;
 (3xx) is not followed, it is passed back to the caller.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
@@ -37,10 +36,12 @@ from p2psip.sip.address import Address, with_quotes
 from p2psip.sip.build import MAX_FORWARDS
 from p2psip.sip.grammar import number
 from p2psip.sip.message import METHODS, Request
+from p2psip.sip.params import Params
 from p2psip.sip.uri import Uri
+from p2psip.stack.fair_pool import tally
 from p2psip.stack.routing import needs_tls
 from p2psip.stack.stack import Flow, ServerHandle, Stack
-from p2psip.transaction.table import TimerQueue
+from p2psip.transaction.table import TimerQueue, earlier
 from p2psip.ua.requests.request_validation import RefusalError, without_identity
 
 __all__ = ["Proxy", "Target"]
@@ -48,18 +49,24 @@ __all__ = ["Proxy", "Target"]
 # Branches at once, here and further on: RFC 5393 §5.3.3 [has-a-maximum] [maximum-is-60] [adds-60]
 MAX_BREADTH: Final = 60
 
+_Place = tuple[str, int | None, Params, bool]
 _Sameness = tuple[str, int, str, str, tuple[str, ...]]
 
 
 class Proxy:
-    """The forwarding half of an element (§16.2), with the dialogs whose requests pass it."""
+    """The forwarding half of an element (§16.2), with the dialogs whose requests pass it.
+
+    `is_elsewhere(uri)` tells whether a URI of ours leads to another process.
+    """
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
+        self.is_elsewhere: Callable[[Uri], bool] = lambda uri: False
         self.dialogs = ProxiedDialogs(stack.t1)
         self._contexts = 0
         self._timer_queue = TimerQueue[ResponseContext]()
-        self._under_way = Counter[_Sameness]()
+        self._under_way: dict[_Sameness, int] = {}
+        self._marks: dict[_Place, str] = {}  # of our own addresses, which are few
 
     def __len__(self) -> int:
         return self._contexts
@@ -103,7 +110,7 @@ class Proxy:
             raise RefusalError(405, "Method Not Allowed", [("Allow", allowed)])
         server.request = request = self._directed(request, direction, way.device)
         breadth = self.check(request)
-        if not request.routes and self._stack.is_ours(request.uri):
+        if not request.routes and self._is_gone(request.uri):
             raise RemoteError("Call/Transaction Does Not Exist", 481)
         self.dialogs.heard(direction, request, server.flow, now)
         target = Target(request.uri, self._stack.dialog_flows(request, way.by, way.seen, follows))
@@ -127,9 +134,13 @@ class Proxy:
     def send_ack(self, request: Request, flows: Sequence[Flow] | None, now: float) -> None:
         """Forward an ACK to its target, without state: §16.11."""
         # §16.11 [ack-is-checked]
-        if request.max_forwards != 0 and (request.routes or not self._stack.is_ours(request.uri)):
+        if request.max_forwards != 0 and (request.routes or not self._is_gone(request.uri)):
             ack = _one_hop_less(request, _breadth(request))  # §16.11 [ack-is-copied]
             self._stack.send_ack(ack, now, flows)
+
+    def _is_gone(self, uri: Uri) -> bool:
+        """Whether a URI leads to a user of this process, which would have taken the request."""
+        return self._stack.is_ours(uri) and not self.is_elsewhere(uri)
 
     def take_route(self, request: Request) -> Request:
         """The request without the Routes at the top that are ours: §16.4.
@@ -148,14 +159,14 @@ class Proxy:
             request = request.replace(uri=uri)  # §16.4 [own-maddr-is-dropped]
         while routes and self._stack.is_ours(routes[0].uri):
             routes.pop(0)  # §16.4 [own-route-is-removed]
-        headers = request.headers.with_("Route", *routes)
-        return request if headers is request.headers else request.replace(headers=headers)
+        if len(routes) == len(request.routes):
+            return request
+        return request.replace(headers=request.headers.with_("Route", *routes))
 
     @property
     def deadline(self) -> float | None:
         """The next timer C (§16.6 step 11), or dialog to forget."""
-        times = (self._timer_queue.deadline, self.dialogs.deadline)
-        return min((at for at in times if at is not None), default=None)
+        return earlier(self._timer_queue.deadline, self.dialogs.deadline)
 
     def tick(self, now: float) -> None:
         for context in self._timer_queue.due(now):
@@ -197,7 +208,7 @@ class Proxy:
             on_end=partial(self._forget, same := _sameness(request)),
         )
         self._contexts += 1
-        self._under_way[same] += 1
+        tally(self._under_way, same, 1)
         context.begin(_one_hop_less(request, breadth), targets, now)
 
     @staticmethod
@@ -211,9 +222,7 @@ class Proxy:
 
     def _forget(self, same: _Sameness) -> None:
         self._contexts -= 1
-        self._under_way[same] -= 1
-        if not self._under_way[same]:
-            del self._under_way[same]
+        tally(self._under_way, same, -1)
 
     def _has_looped(self, request: Request) -> bool:
         """Whether the request passed here before, and is still the same: RFC 5393 §4.2.2."""
@@ -222,16 +231,21 @@ class Proxy:
         # RFC 5393 §4.2.2 [looks-at-our-vias], RFC 3261 §16.3 [merged-pass]
         return any(self._stack.is_own_address(via.host, via.port or 5060) for via in request.vias)
 
-    def _mark(self, transport: str | None, peer: str, *, secure: bool = False) -> Address:
+    def _mark(self, transport: str | None, peer: str, *, secure: bool = False) -> str:
         """Our Record-Route value for the side at `peer`, of SIPS if `secure`: §16.6 step 4."""
         # §16.6 [mark-leads-here] [mark-is-sip] [transport-only-where-known]
         # §16.6 [clear-mark-is-no-sips]
         # §16.7 [rules-of-requests] [transport-only-where-known]
         uri = self._stack.contact(transport="TLS" if secure else transport, peer=peer)
-        if secure:
-            # §16.6 [secure-mark-is-sips]
-            uri = uri.replace(scheme="sips").without_params("transport")
-        return Address(uri.with_params(lr=None))  # §16.6 [mark-has-lr]
+        about = uri.host, uri.port, uri.params, secure
+        mark = self._marks.get(about)
+        if mark is None:
+            if secure:
+                # §16.6 [secure-mark-is-sips]
+                uri = uri.replace(scheme="sips").without_params("transport")
+            # §16.6 [mark-has-lr]
+            self._marks[about] = mark = str(Address(uri.with_params(lr=None)))
+        return mark
 
     def _is_mark(self, uri: Uri) -> bool:
         """Whether a Request-URI is our Record-Route value: §16.4."""
@@ -268,8 +282,12 @@ def _one_hop_less(request: Request, breadth: int) -> Request:
     # §16.6 [one-hop-less] [adds-max-forwards] [adds-70]
     left = MAX_FORWARDS if hops is None else hops - 1
     # RFC 5393 §5.3.3 [exactly-one] [not-per-hop]
-    headers = request.headers.with_("Max-Forwards", left).with_("Max-Breadth", breadth)
+    changes: dict[str, tuple[object, ...]] = {
+        "Max-Forwards": (left,),
+        "Max-Breadth": (breadth,),
+    }
     for name in ("From", "To"):
-        if (mended := with_quotes(headers[name])) != headers[name]:
-            headers = headers.with_(name, mended)  # RFC 4475 §3.1.2.15 [quotes-added]
-    return request.replace(headers=without_identity(headers))
+        value = request.headers[name]
+        if (mended := with_quotes(value)) != value:
+            changes[name] = (mended,)  # RFC 4475 §3.1.2.15 [quotes-added]
+    return request.replace(headers=without_identity(request.headers, changes))

@@ -60,7 +60,7 @@ class BindingIndex:
     """Finds the users that are bound at a place: a connection of a phone, or a host's address.
 
     Own design: a registrar asks whenever a connection is lost or swept, or an address has to be
-    told from a forged one, and should not look at all of its bindings each time.
+    told from a forged one.  It should not look at all of its bindings each time.
     """
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class Registrar:
     §10.3.  Without a `verifier` any client may register any user.  `nat` is passed on to
     `Binding.way`.  `tell(what, aor, contact)` reports contacts that the registrar drops by itself:
     "contact-lost" when the connection of the contact was lost, "contact-silent" when the contact
-    did not answer its OPTIONS.
+    did not answer its OPTIONS.  `on_change` is told the bindings of a user when they have changed.
     """
 
     def __init__(
@@ -121,6 +121,7 @@ class Registrar:
         self._binding_index = BindingIndex()
         self._timed: set[Flow] = set()  # connections that were given a Flow-Timer
         self._probes = ContactProbes(stack, random, self._probed)
+        self.on_change: Callable[[Aor, Sequence[Binding]], object] = lambda aor, bindings: None
         stack.on_lost = self.on_flow_lost
 
     def restore(self, now: float) -> None:
@@ -413,6 +414,7 @@ class Registrar:
         self._binding_index.moved(aor, before, bindings)
         if bindings:
             self._bindings[aor] = bindings
+        self.on_change(aor, bindings)
 
     def _sweep(self, now: float) -> None:
         for aor in list(self._bindings):

@@ -14,7 +14,6 @@ all targets at once, since its client waits for no more than 64*T1 (§17.1.2.2).
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -26,6 +25,7 @@ from p2psip.sip.message import Request, Response
 from p2psip.sip.uri import Uri
 from p2psip.stack.causes import NO_ANSWER
 from p2psip.stack.stack import ClientHandle, Flow, ServerHandle, Stack
+from p2psip.transaction.table import earlier
 from p2psip.ua.requests.request_validation import without_identity
 
 # s: §16.6 step 11 wants more than three minutes between signs of life: §16.6 [timer-c-is-long]
@@ -102,7 +102,7 @@ class ResponseContext:
         server: ServerHandle,
         breadth: int,
         *,
-        mark: Callable[[str | None, str], Address],
+        mark: Callable[[str | None, str], str],
         observer: ResponseObserver | None,
         schedule: Callable[["ResponseContext", float | None], None],
         on_end: Callable[[], None],
@@ -231,7 +231,7 @@ class ResponseContext:
         is_downgraded = (self._request.uri.scheme, uri.scheme) == ("sip", "sips")
         if is_downgraded and target.flows is not None:
             uri = uri.replace(scheme="sip")  # RFC 5630 §5.3 [sip-stays-sip] [sips-becomes-sip]
-        mark = str(self._mark(target.transport, target.host))
+        mark = self._mark(target.transport, target.host)
         # RFC 5627 §6.2 [record-routes], RFC 3261 §16.6 [mark-on-top] [marks-within-dialogs]
         # §16.6 [marks-unknown-methods] [marks-what-came-in-the-clear]
         headers = headers.prepend("Record-Route", mark)
@@ -270,8 +270,10 @@ class ResponseContext:
     def _watch(self, handle: ClientHandle, response: Response, now: float) -> None:
         """Show a response to the watcher; one that cannot be parsed makes no dialog."""
         if self._observer is not None:
-            with suppress(RemoteError):
+            try:
                 self._observer.on_response(handle.request, handle.flow, response, now)
+            except RemoteError:
+                return
 
     def _on_our_behalf(self, branch: _Branch, response: Response) -> Response:
         """The response with the Vias below ours, and a Route to us that the caller can use.
@@ -283,24 +285,26 @@ class ResponseContext:
         """
         asked = self._server.request.headers
         # the Vias as they came, whatever the other side has made of them: §16.7 [received-stays]
-        headers = without_identity(response.headers).with_("Via", *asked.values("Via"))
+        changes: dict[str, tuple[object, ...]] = {"Via": asked.values("Via")}
         routes = list(response.headers.all("Record-Route", lenient=True))
         at = len(routes) - len(asked.all("Record-Route")) - 1
         # after a spiral other values may be equal: §16.6 [mark-is-found-again]
         if at >= 0 and routes[at] == branch.mark:
             if self._own_mark is None:
                 flow = self._server.flow
-                self._own_mark = str(self._mark(flow.transport, flow.remote[0]))
+                self._own_mark = self._mark(flow.transport, flow.remote[0])
             routes[at] = self._own_mark
+            changes["Record-Route"] = tuple(routes)
         # §16.7 [no-tag-of-ours] [tag-is-kept] [tag-of-refusals]
         # §16.7 [body-as-it-came] [fields-stay]
-        return response.replace(headers=headers.with_("Record-Route", *routes))
+        return response.replace(headers=without_identity(response.headers, changes))
 
     def _own_response(self, status: int, cause: str | None) -> Response:
         return response_to(self._server.request, status, cause, to_tag=self._server.to_tag)
 
     def _branch(self, handle: ClientHandle) -> _Branch:
-        return next(branch for branch in self._branches if branch.handle is handle)
+        (found,) = [branch for branch in self._branches if branch.handle is handle]
+        return found
 
     def _timer_c(self, now: float) -> float | None:
         is_waiting = self._request.method == "INVITE" and not self._is_answered
@@ -318,8 +322,11 @@ class ResponseContext:
             self._on_end()
 
     def _reschedule(self) -> None:
-        times = [self._rings_until, *(branch.silent_until for branch in self._pending)]
-        self._schedule(self, min((at for at in times if at is not None), default=None))
+        first = self._rings_until
+        for branch in self._branches:
+            if not branch.is_done:
+                first = earlier(first, branch.silent_until)
+        self._schedule(self, first)
 
     def _pass_back(self, response: Response, now: float) -> None:
         """After a final response only another 2xx is sent: §16.7 step 5."""

@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import LWS, quote, split, split_list, text_of, unquote
-from p2psip.sip.known import known
+from p2psip.sip.known import Known
 from p2psip.sip.params import Params, find, parse_params, put, write_params
 from p2psip.sip.uri import Uri
 
@@ -28,7 +28,7 @@ _QUOTED: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"[ \t]*+', re.DOTALL)
 _DOUBLED: Final = re.compile(r'""([^"<>\\\x00-\x08\x0a-\x1f\x7f]++)""[ \t]*+')
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Address:
     """A URI with a display name and header parameters (§25.1 `name-addr`, `addr-spec`).
 
@@ -39,14 +39,24 @@ class Address:
     display: str = ""
     params: Params = ()
 
+    def __init__(
+        self,
+        uri: Uri,
+        display: str = "",
+        params: Params = (),
+    ) -> None:
+        object.__setattr__(self, "uri", uri)
+        object.__setattr__(self, "display", display)
+        object.__setattr__(self, "params", params)
+
     @classmethod
-    def parse(cls, data: bytes | memoryview | str) -> Self:
+    def parse(cls, data: bytes | memoryview | str) -> "Address":
         """Read one address, or the "*" of a Contact (§25.1).
 
         Raises RemoteError; also where a bare URI would need brackets: without them the
         parameters are the header's, and a question mark is refused (§20.10).
         """
-        return known(cls._read, text_of(data).strip(LWS))
+        return _KNOWN.of(text_of(data).strip(LWS))
 
     @classmethod
     def _read(cls, text: str) -> Self:
@@ -74,7 +84,7 @@ class Address:
         return cls(Uri.parse(spec), unquote(display.strip(LWS)), parse_params(rest) if rest else ())
 
     @classmethod
-    def parse_list(cls, data: bytes | memoryview | str) -> tuple[Self, ...]:
+    def parse_list(cls, data: bytes | memoryview | str) -> "tuple[Address, ...]":
         """Read a comma-separated list (§7.3.1).  Raises RemoteError."""
         return tuple(cls.parse(value) for value in split_list(text_of(data)))
 
@@ -128,7 +138,7 @@ def with_quotes(value: str) -> str:
     >>> print(with_quotes("Bell, A. <sip:a.g.bell@example.com>;tag=43"))
     "Bell, A." <sip:a.g.bell@example.com>;tag=43
     """
-    return known(_with_quotes, value)
+    return _MENDED.of(value)
 
 
 def _with_quotes(value: str) -> str:
@@ -149,4 +159,6 @@ def _cut_at_bracket(text: str) -> tuple[str, str, str]:
     return text[:end], text[end : end + 1], text[end + 1 :]
 
 
+_KNOWN: Final = Known(Address._read)
+_MENDED: Final = Known(_with_quotes)
 STAR: Final = Address(Uri("", opaque="*"))  # "Contact: *": §10.2.2

@@ -112,8 +112,8 @@ def response_to(
     # §8.2.6.2 [from-comes-back] [call-id-comes-back] [cseq-comes-back]
     # §8.2.6.2 [vias-come-back] [vias-in-order] [to-comes-back]
     # §12.1.1 [record-routes-in-order]; §20 [response-has-the-mandatory]
-    copied = [pair for pair in request.headers if pair[0] in _copied(request.method, status)]
-    fields = Headers(copied)
+    names = _copied(request.method, status)
+    fields = Headers(tuple([pair for pair in request.headers.fields if pair[0] in names]), {})
     if to_tag is not None and (to := fields.get("To")) is not None and _has_no_tag(request):
         # §8.2.6.2 [to-uri-comes-back] [to-gets-a-tag]
         fields = fields.with_("To", f"{to};tag={to_tag}")

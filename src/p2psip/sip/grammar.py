@@ -14,6 +14,7 @@ from ipaddress import AddressValueError, IPv6Address
 from typing import Final, TypeVar
 
 from p2psip.errors import RemoteError
+from p2psip.sip.known import Known
 
 _T = TypeVar("_T")
 
@@ -21,7 +22,6 @@ MAX_VALUES: Final = 72  # of one header, all lines; Max-Forwards starts at 70: �
 
 LWS: Final = " \t"  # white space once lines are unfolded; Unicode has more that is not
 
-_WHITE: Final = re.compile(r"[ \t]++")
 # RFC 4475 §3.1.1.5 [percent-is-a-letter]
 _TOKEN: Final = re.compile(r"[A-Za-z0-9\-.!%*_+`'~]++")
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9._\-]++")  # "_": not in the grammar, common in practice
@@ -51,7 +51,14 @@ def bytes_of(text: str) -> bytes:
 
 def is_token(text: str) -> bool:
     """Whether `text` is a `token`: §25.1."""
+    return _TOKENS.of(text)
+
+
+def _is_token(text: str) -> bool:
     return _TOKEN.fullmatch(text) is not None
+
+
+_TOKENS: Final = Known(_is_token)
 
 
 def is_quoted(text: str) -> bool:
@@ -87,6 +94,8 @@ def split(text: str, separator: str, *, lenient: bool = False) -> list[str]:
         if text.count(separator) >= MAX_VALUES:
             raise RemoteError("Message Too Large", 513)
         return [piece.strip(LWS) for piece in text.split(separator)]
+    if separator not in text and '"' not in text and text.rfind("<") < text.rfind(">"):
+        return [text.strip(LWS)]  # one value, as most are
     pieces: list[str] = []
     start = 0
     for found in _SKIP[separator].finditer(text):
@@ -135,8 +144,10 @@ def readable(text: str, parse: Callable[[str], _T]) -> list[_T]:
 
 def first_word(text: str) -> tuple[str, str]:
     """Split at the first white space: the word before it, and the rest (§25.1 `LWS`)."""
-    word, *rest = _WHITE.split(text.strip(LWS), maxsplit=1)
-    return word, rest[0] if rest else ""
+    word, _, rest = text.strip(LWS).partition(" ")
+    if "\t" in word:
+        word, _, rest = text.strip(LWS).partition("\t")
+    return word, rest.lstrip(LWS)
 
 
 def number(text: str, maximum: int) -> int:

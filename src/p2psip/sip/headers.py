@@ -13,10 +13,13 @@ Implements RFC 3261 §7.3, with the compact forms of §7.3.3.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, Self, overload
+from typing import Any, Final, Self, cast, overload
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.sip.grammar import LWS, is_token, split
+
+# Name and value as an object: compiled code takes a `tuple[str, str]` apart, and packs it again.
+_Pairs = tuple[tuple[str, ...], ...]
 
 MAX_HEADERS: Final = 256  # lines; a request that went 70 hops has some 90
 
@@ -87,14 +90,21 @@ class Headers:
     """Header lines in order; names are canonical, values are as they came (§7.3.1).
 
     A value may be given as any object that `str` turns into its text.  `views` keeps what `Views`
-    has read of them, by name; a copy takes over what is read of lines that it does not change.
+    has read of them, by name; a copy takes over what is read of lines that it does not change, and
+    only a copy, whose names are canonical already, is made with them.
     """
 
     fields: tuple[tuple[str, str], ...]
     views: dict[str, Any] = field(compare=False, repr=False)
 
-    def __init__(self, fields: Iterable[tuple[str, object]] = ()) -> None:
-        self._set(tuple([(canonical(name), str(value)) for name, value in fields]), {})
+    def __init__(
+        self, fields: Iterable[tuple[str, object]] = (), views: dict[str, Any] | None = None
+    ) -> None:
+        if views is None:
+            fields = tuple([(canonical(name), str(value)) for name, value in fields])
+            views = {}
+        object.__setattr__(self, "fields", fields)
+        object.__setattr__(self, "views", views)
 
     @classmethod
     def parse_lines(cls, lines: Iterable[str]) -> Self:
@@ -113,7 +123,7 @@ class Headers:
             fields.append((known or name, value.strip(LWS)))
         if len(fields) > MAX_HEADERS:
             raise RemoteError("Message Too Large", 513)
-        return cls._of(tuple(fields), {})
+        return cls(tuple(fields), {})
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return iter(self.fields)
@@ -139,16 +149,18 @@ class Headers:
         known = _CANONICAL.get(name)
         if known is None:
             return next(iter(self.values(name)), default)
-        for key, value in self.fields:
-            if key == known:
-                return value
+        pairs: _Pairs = self.fields
+        for pair in pairs:
+            if pair[0] == known:
+                return pair[1]
         return default
 
     def values(self, name: str) -> tuple[str, ...]:
         """Return the value of every line of this name, commas untouched (§7.3.1)."""
         known = _CANONICAL.get(name) or _CANONICAL.get(name.lower())
         if known is not None:
-            return tuple([value for key, value in self.fields if key == known])
+            pairs: _Pairs = self.fields
+            return tuple([pair[1] for pair in pairs if pair[0] == known])
         wanted = name.lower()
         return tuple([value for key, value in self.fields if key.lower() == wanted])
 
@@ -168,62 +180,62 @@ class Headers:
 
     def with_(self, name: str, *values: object) -> Self:
         """Return a copy with these values in place of the old ones, or at the end (§7.3.1)."""
-        name = canonical(name)
-        places, fields = self._places(name), list(self.fields)
-        for place in reversed(places):
-            del fields[place]
-        first = places[0] if places else len(fields)
-        fields[first:first] = [(name, str(value)) for value in values]
-        kept = tuple(fields)
-        return self if kept == self.fields else self._changed(kept, name)
+        return self.with_all({name: values})
 
     def without(self, *names: str) -> Self:
         """Return a copy without any line of these names (§7.3.1)."""
-        given = {canonical(name) for name in names}
-        unwanted = given | {name.lower() for name in given - _LONG}
-        kept = [
-            pair
-            for pair in self.fields  # names that are known have the same spelling here
-            if pair[0] not in unwanted and (pair[0] in _LONG or pair[0].lower() not in unwanted)
-        ]
-        return self if len(kept) == len(self.fields) else self._changed(tuple(kept), *given)
+        return self.with_all(dict.fromkeys(names, ()))
+
+    def with_all(self, changes: dict[str, tuple[object, ...]]) -> Self:
+        """Return a copy with other values of several names, each as by `with_` (§7.3.1)."""
+        new: dict[str, tuple[str, tuple[object, ...]]] = {}
+        for name, values in changes.items():
+            known = canonical(name)
+            new[_key(known)] = known, values
+        pairs: _Pairs = self.fields
+        fields: list[tuple[str, ...]] = []
+        for pair in pairs:
+            key = _key(pair[0])
+            found = new.get(key)
+            if found is None:
+                fields.append(pair)
+            elif found[1]:
+                fields += [(found[0], str(value)) for value in found[1]]
+                new[key] = found[0], ()
+        for known, values in new.values():
+            fields += [(known, str(value)) for value in values]
+        kept = cast(tuple[tuple[str, str], ...], tuple(fields))
+        return (
+            self if kept == self.fields else self._changed(kept, [name for name, _ in new.values()])
+        )
 
     def prepend(self, name: str, value: object) -> Self:
         """Return a copy with a new topmost value of this name (§16.6)."""
         name = canonical(name)
-        places, fields = self._places(name), list(self.fields)
-        fields.insert(places[0] if places else 0, (name, str(value)))
-        return self._changed(tuple(fields), name)
+        key, at = _key(name), 0
+        pairs: _Pairs = self.fields
+        for place, pair in enumerate(pairs):
+            if _key(pair[0]) == key:
+                at = place
+                break
+        return self._changed((*self.fields[:at], (name, str(value)), *self.fields[at:]), [name])
 
     def append(self, name: str, value: object) -> Self:
         """Return a copy with one more line at the end (§7.3.1)."""
         name = canonical(name)
-        return self._changed((*self.fields, (name, str(value))), name)
+        return self._changed((*self.fields, (name, str(value))), [name])
 
-    def _places(self, name: str) -> list[int]:
-        """Where the lines of this canonical name stand."""
-        if name in _LONG:
-            return [place for place, pair in enumerate(self.fields) if pair[0] == name]
-        wanted = name.lower()
-        return [place for place, pair in enumerate(self.fields) if pair[0].lower() == wanted]
-
-    def _changed(self, fields: tuple[tuple[str, str], ...], *names: str) -> Self:
+    def _changed(self, fields: tuple[tuple[str, str], ...], names: list[str]) -> Self:
         """A copy in which only lines of these canonical names are others."""
         views = self.views.copy()
         for name in names:
             views.pop(name, None)
-        return self._of(fields, views)
+        return type(self)(fields, views)
 
-    @classmethod
-    def _of(cls, fields: tuple[tuple[str, str], ...], views: dict[str, Any]) -> Self:
-        """Wrap names that are canonical already."""
-        self = cls.__new__(cls)
-        self._set(fields, views)
-        return self
 
-    def _set(self, fields: tuple[tuple[str, str], ...], views: dict[str, Any]) -> None:
-        object.__setattr__(self, "fields", fields)
-        object.__setattr__(self, "views", views)
+def _key(name: str) -> str:
+    """The spelling of a canonical name by which it is found: unknown ones have no case (§7.3.1)."""
+    return name if name in _LONG else name.lower()
 
 
 NO_HEADERS: Final = Headers()

@@ -59,7 +59,7 @@ _FOLD: Final = re.compile(r"\r\n[ \t]++")
 _VERSION: Final = re.compile(r"(?i:SIP)/[0-9]++\.[0-9]++")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Request(Views):
     """A request (§7.1); its typed headers are the properties of `Views`."""
 
@@ -67,6 +67,18 @@ class Request(Views):
     uri: Uri
     headers: Headers = NO_HEADERS
     body: bytes = b""
+
+    def __init__(
+        self,
+        method: str,
+        uri: Uri,
+        headers: Headers = NO_HEADERS,
+        body: bytes = b"",
+    ) -> None:
+        object.__setattr__(self, "method", method)
+        object.__setattr__(self, "uri", uri)
+        object.__setattr__(self, "headers", headers)
+        object.__setattr__(self, "body", body)
 
     def __bytes__(self) -> bytes:
         """The message on the wire; raises LocalError where a value holds a line break."""
@@ -93,7 +105,7 @@ class Request(Views):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Response(Views):
     """A response (§7.2), `status` 100 to 699; typed headers are the properties of `Views`."""
 
@@ -101,6 +113,18 @@ class Response(Views):
     reason: str
     headers: Headers = NO_HEADERS
     body: bytes = b""
+
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        headers: Headers = NO_HEADERS,
+        body: bytes = b"",
+    ) -> None:
+        object.__setattr__(self, "status", status)
+        object.__setattr__(self, "reason", reason)
+        object.__setattr__(self, "headers", headers)
+        object.__setattr__(self, "body", body)
 
     def __bytes__(self) -> bytes:
         """The message on the wire; raises LocalError where a value holds a line break."""
@@ -156,10 +180,12 @@ def content_length(headers: Headers) -> int | None:
 
     Raises RemoteError for what is no number, and for two that differ (RFC 4475 §3.3.9).
     """
-    sizes = {number(value, MAX_BODY) for value in headers.values("Content-Length")}
-    if len(sizes) > 1:
-        raise RemoteError("Two Content-Lengths")  # RFC 4475 §3.3.9 [two-lengths-refused]
-    return sizes.pop() if sizes else None
+    size: int | None = None
+    for value in headers.values("Content-Length"):
+        if size not in (None, number(value, MAX_BODY)):
+            raise RemoteError("Two Content-Lengths")  # RFC 4475 §3.3.9 [two-lengths-refused]
+        size = number(value, MAX_BODY)
+    return size
 
 
 def unfold(head: bytes) -> list[str]:
@@ -169,13 +195,15 @@ def unfold(head: bytes) -> list[str]:
     header there.
     """
     text = text_of(head)
-    if "\r\n " in text or "\r\n\t" in text:
-        # §25.1 [folds-are-spaces], §7.3.1 [lines-are-folded]; RFC 4475 §3.1.1.1 [tortuous-is-read]
-        text = _FOLD.sub(" ", text)
     lines = text.split("\r\n")
-    # §7 [lines-end-in-crlf]
-    if not text.count("\r") == text.count("\n") == len(lines) - 1:
-        raise RemoteError("Bare Line Break")
+    is_folded = False
+    for line in lines:
+        if "\r" in line or "\n" in line:  # §7 [lines-end-in-crlf]
+            raise RemoteError("Bare Line Break")
+        is_folded = is_folded or line.startswith(" ") or line.startswith("\t")
+    if is_folded:
+        # §25.1 [folds-are-spaces], §7.3.1 [lines-are-folded]; RFC 4475 §3.1.1.1 [tortuous-is-read]
+        return _FOLD.sub(" ", text).split("\r\n")
     return lines
 
 
@@ -314,7 +342,8 @@ def _content(lines: list[str], rest: bytes) -> tuple[Headers, bytes]:
 def _write(start: str, headers: Headers, body: bytes) -> bytes:
     """Join a message; a line break inside of anything would forge a header: §7.3.1."""
     # §7 [lines-end-in-crlf]
-    lines = [f"{name}: {value}\r\n" for name, value in headers if name != "Content-Length"]
+    pairs: tuple[tuple[str, ...], ...] = headers.fields  # objects that need not be taken apart
+    lines = [f"{pair[0]}: {pair[1]}\r\n" for pair in pairs if pair[0] != "Content-Length"]
     # RFC 3261 §16.6 [stream-needs-a-length]
     # §7 [empty-line]
     # §18.3 [length-on-streams]

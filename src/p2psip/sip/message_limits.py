@@ -23,6 +23,6 @@ def check_head(head: bytes) -> None:
     if (
         len(head) > MAX_HEAD
         or head.count(b"\n") > MAX_LINES
-        or sum([head.count(mark) for mark in MARKS]) > MAX_MARKS
+        or (len(head) > MAX_MARKS and sum([head.count(mark) for mark in MARKS]) > MAX_MARKS)
     ):
         raise RemoteError("Message Too Large", 513)

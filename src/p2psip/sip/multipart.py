@@ -62,7 +62,7 @@ def is_multipart(content_type: str) -> bool:
     return media_type(content_type).startswith("multipart/")
 
 
-def parse_multipart(content_type: str, body: bytes) -> tuple[Part, ...]:
+def parse_multipart(content_type: str, body: bytes | memoryview) -> tuple[Part, ...]:
     """Cut a body at the boundary that its Content-Type names (RFC 2046 §5.1.1).
 
     Raises RemoteError without a boundary, without its last line, or for more than `MAX_PARTS`.
@@ -72,6 +72,7 @@ def parse_multipart(content_type: str, body: bytes) -> tuple[Part, ...]:
     # RFC 2046 §5.1.1 [preamble-is-ignored]
     lines = re.compile(rb"(?:\A|\r\n)--" + mark + rb"(--)?[ \t]*+(?=\r\n|\Z)")
     parts: list[Part] = []
+    body = bytes(body)
     start: int | None = None
     for found in lines.finditer(body):
         if start is not None:  # RFC 2046 §5.1.1 [crlf-is-the-delimiters]
@@ -104,7 +105,7 @@ def write_multipart(parts: Sequence[Part], boundary: str) -> bytes:
     return b"".join([*pieces, delimiter, b"--\r\n"])
 
 
-def leaves(content_type: str, body: bytes, depth: int = MAX_DEPTH) -> Iterator[Part]:
+def leaves(content_type: str, body: bytes | memoryview, depth: int = MAX_DEPTH) -> Iterator[Part]:
     """All parts that have no parts themselves, in order (RFC 2046 §5.1.1).  Raises RemoteError."""
     for part in parse_multipart(content_type, body):
         if not is_multipart(part.content_type):

@@ -50,10 +50,12 @@ def find(params: Params, name: str) -> str | None:
     >>> find((("lr", None), ("text", '"a;b"')), "TEXT")
     'a;b'
     """
-    wanted = name.lower()
-    for key, value in params:
-        if key.lower() == wanted:  # §7.3.1 [parameters-have-no-case]
-            return unquote(value) if value else ""
+    pairs: tuple[tuple[str | None, ...], ...] = params  # objects that need not be taken apart
+    for pair in pairs:
+        key = pair[0]
+        # §7.3.1 [parameters-have-no-case]
+        if key == name or (key and len(key) == len(name) and key.lower() == name.lower()):
+            return unquote(pair[1]) if pair[1] else ""
     return None
 
 

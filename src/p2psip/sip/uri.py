@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import MAX_VALUES, bracketed, bytes_of, host_port, text_of
-from p2psip.sip.known import known
+from p2psip.sip.known import Known
 from p2psip.sip.params import MAX_PARAMS, Params, drop, find, without_empty_end
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+\-.]*+")
@@ -40,7 +40,7 @@ _HEADER_SAFE: Final = _MARK + "[]/?:+$"
 _TELLING: Final = ("user", "ttl", "method", "maddr", "transport")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Uri:
     """A URI of any scheme; only sip, sips and tel are looked into (§19.1.1).
 
@@ -60,13 +60,33 @@ class Uri:
     headers: tuple[tuple[str, str], ...] = ()
     opaque: str = ""
 
+    def __init__(
+        self,
+        scheme: str = "sip",
+        user: str | None = None,
+        password: str | None = None,
+        host: str = "",
+        port: int | None = None,
+        params: Params = (),
+        headers: tuple[tuple[str, str], ...] = (),
+        opaque: str = "",
+    ) -> None:
+        object.__setattr__(self, "scheme", scheme)
+        object.__setattr__(self, "user", user)
+        object.__setattr__(self, "password", password)
+        object.__setattr__(self, "host", host)
+        object.__setattr__(self, "port", port)
+        object.__setattr__(self, "params", params)
+        object.__setattr__(self, "headers", headers)
+        object.__setattr__(self, "opaque", opaque)
+
     @classmethod
-    def parse(cls, data: bytes | memoryview | str) -> Self:
+    def parse(cls, data: bytes | memoryview | str) -> "Uri":
         """Read one URI without surrounding white space or brackets (§25.1).
 
         Raises RemoteError when it is not one.
         """
-        return known(cls._read, text_of(data))
+        return _KNOWN.of(text_of(data))
 
     @classmethod
     def _read(cls, text: str) -> Self:
@@ -167,6 +187,9 @@ class Uri:
     def replace(self, **fields: Any) -> Self:
         """Return a copy with other fields, by `dataclasses.replace` (§19.1)."""
         return dataclasses.replace(self, **fields)
+
+
+_KNOWN: Final = Known(Uri._read)
 
 
 def equivalent(a: Uri, b: Uri) -> bool:

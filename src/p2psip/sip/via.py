@@ -11,7 +11,7 @@ Implements RFC 3261 §20.42 and §18.2, with rport of RFC 3581 §3.
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from p2psip.errors import RemoteError
 from p2psip.sip.grammar import (
@@ -25,11 +25,11 @@ from p2psip.sip.grammar import (
     split_list,
     text_of,
 )
-from p2psip.sip.known import known
+from p2psip.sip.known import Known
 from p2psip.sip.params import Params, find, parse_params, put, write_params
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Via:
     """One hop of a request: the transport it used, and where it wants the response (§20.42).
 
@@ -41,13 +41,25 @@ class Via:
     port: int | None = None
     params: Params = ()
 
+    def __init__(
+        self,
+        transport: str,
+        host: str,
+        port: int | None = None,
+        params: Params = (),
+    ) -> None:
+        object.__setattr__(self, "transport", transport)
+        object.__setattr__(self, "host", host)
+        object.__setattr__(self, "port", port)
+        object.__setattr__(self, "params", params)
+
     @classmethod
-    def parse(cls, data: bytes | memoryview | str) -> Self:
+    def parse(cls, data: bytes | memoryview | str) -> "Via":
         """Read one `via-parm` of §25.1, white space anywhere.  Raises RemoteError.
 
         Any version is read, so that a request of version 7.0 can be answered 505.
         """
-        return known(cls._read, text_of(data))
+        return _KNOWN.of(text_of(data))
 
     @classmethod
     def _read(cls, text: str) -> Self:
@@ -67,7 +79,7 @@ class Via:
         return cls(transport.upper(), host, port, parse_params(rest) if rest else ())
 
     @classmethod
-    def parse_list(cls, data: bytes | memoryview | str) -> tuple[Self, ...]:
+    def parse_list(cls, data: bytes | memoryview | str) -> "tuple[Via, ...]":
         """Read the hops of one header line, topmost first (§20.42).  Raises RemoteError."""
         return tuple(cls.parse(value) for value in split_list(text_of(data)))
 
@@ -109,8 +121,17 @@ class Via:
 
     def with_param(self, name: str, value: str | None) -> Self:
         """Return a copy with a parameter set, in its old place if it had one (§18.2.1)."""
-        return self.replace(params=put(self.params, name, value))
+        return type(self)(self.transport, self.host, self.port, put(self.params, name, value))
+
+    def written(self) -> str:
+        """The text, which is read again where it comes back: with the response (§18.1.2)."""
+        text = str(self)
+        _KNOWN.keep(text, self)
+        return text
 
     def replace(self, **fields: Any) -> Self:
         """Return a copy with other fields, by `dataclasses.replace` (§20.42)."""
         return dataclasses.replace(self, **fields)
+
+
+_KNOWN: Final = Known(Via._read)

@@ -2,14 +2,14 @@
 
 Implements RFC 3261 §20, one header a property.
 
-Most messages pass through an element that looks at four or five of their headers, so
-nothing is parsed before it is needed, and never twice, not in copies with other headers either.  A
-malformed value raises RemoteError (400) from its view alone; in a list of a response it is skipped,
-since it is often about somebody else, such as the Contact of another phone of a user, and nobody
-can be told.
+Most messages pass through an element that looks at four or five of their headers.  So nothing is
+parsed before it is needed, and never twice, not in copies with other headers either.  A malformed
+value raises RemoteError (400) from its view alone; in a list of a response it is skipped, since it
+is often about somebody else, such as the Contact of another phone of a user, and nobody can be
+told.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Self, TypeVar
 
 from p2psip.errors import RemoteError
@@ -26,6 +26,7 @@ from p2psip.sip.grammar import (
     text_of,
 )
 from p2psip.sip.headers import Headers
+from p2psip.sip.known import Known
 from p2psip.sip.via import Via
 
 MAX_CSEQ: Final = 2**32 - 1  # what a receiver takes: §20.16
@@ -66,7 +67,7 @@ class Views:
     @property
     def vias(self) -> tuple[Via, ...]:
         """All hops, the latest first (§20.42).  Raises RemoteError."""
-        return self._list("Via", Via.parse)
+        return self._list("Via", _VIA)
 
     @property
     def via(self) -> Via:
@@ -86,12 +87,12 @@ class Views:
     @property
     def from_(self) -> Address:
         """The caller (§20.20).  Raises RemoteError."""
-        return self._one("From", Address.parse)
+        return self._one("From", _ADDRESS)
 
     @property
     def to(self) -> Address:
         """The callee (§20.39).  Raises RemoteError."""
-        return self._one("To", Address.parse)
+        return self._one("To", _ADDRESS)
 
     @property
     def call_id(self) -> str:
@@ -101,17 +102,17 @@ class Views:
     @property
     def cseq(self) -> CSeq:
         """The number and method of the request (§20.16).  Raises RemoteError."""
-        return self._one("CSeq", CSeq.parse)
+        return self._one("CSeq", _CSEQ)
 
     @property
     def contacts(self) -> tuple[Address, ...]:
         """The URIs that reach the sender from now on (§20.10).  Raises RemoteError."""
-        return self._list("Contact", Address.parse)
+        return self._list("Contact", _ADDRESS)
 
     @property
     def routes(self) -> tuple[Address, ...]:
         """The proxies still to visit (§20.34).  Raises RemoteError."""
-        return self._list("Route", Address.parse)
+        return self._list("Route", _ADDRESS)
 
     @property
     def record_routes(self) -> tuple[Address, ...]:
@@ -119,7 +120,7 @@ class Views:
 
         Raises RemoteError.
         """
-        return self._list("Record-Route", Address.parse)
+        return self._list("Record-Route", _ADDRESS)
 
     @property
     def max_forwards(self) -> int | None:
@@ -127,9 +128,10 @@ class Views:
 
         Raises RemoteError, also above 255.
         """
-        if "Max-Forwards" not in self.headers:
-            return None
-        return self._one("Max-Forwards", _hops)
+        hops: int | None = self.headers.views.get("Max-Forwards")
+        if hops is None and "Max-Forwards" in self.headers:
+            return self._one("Max-Forwards", _hops)
+        return hops
 
     @property
     def content_type(self) -> str:
@@ -145,42 +147,50 @@ class Views:
 
     def _one(self, name: str, parse: Callable[[str], _T]) -> _T:
         """The value of a header that stands on one line."""
-        views = self.headers.views
-        if name not in views:
+        value: _T | None = self.headers.views.get(name)
+        if value is None:
             values = self.headers.values(name)
             # RFC 4475 §3.3.1 [missing-is-refused], §3.3.8 [repeated-is-refused]
             if len(values) != 1:
                 # §7.3.1 [rows-of-a-list], §21.4.1 [400-says-what]
                 raise RemoteError(f"{'Repeated' if values else 'Missing'} {name}")
-            views[name] = parse(values[0])
-        value: _T = views[name]
+            self.headers.views[name] = value = parse(values[0])
         return value
 
     def _list(self, name: str, parse: Callable[[str], _T]) -> tuple[_T, ...]:
         """The values of a list; one with values that are skipped is read each time."""
-        views = self.headers.views
-        if name not in views:
+        values: tuple[_T, ...] | None = self.headers.views.get(name)
+        if values is None:
             lines = self.headers.values(name)
             try:
-                views[name] = lines and _read_all(lines, lambda line: map(parse, split_list(line)))
+                self.headers.views[name] = values = _read_all(lines, parse, lenient=False)
             except RemoteError:
                 if not self._skips_unreadable:
                     raise
-                return _read_all(lines, lambda line: readable(line, parse))
-        values: tuple[_T, ...] = views[name]
+                return _read_all(lines, parse, lenient=True)
         return values
 
 
-def _read_all(lines: Sequence[str], read: Callable[[str], Iterable[_T]]) -> tuple[_T, ...]:
+def _read_all(lines: Sequence[str], parse: Callable[[str], _T], *, lenient: bool) -> tuple[_T, ...]:
     """The values of all lines of a list, within limits."""
     values: list[_T] = []
     if len(lines) > MAX_VALUES:
         raise RemoteError("Message Too Large", 513)
     for line in lines:
-        values += read(line)  # §7.3.1 [any-mix-of-rows] [rows-combine]
+        # §7.3.1 [any-mix-of-rows] [rows-combine]
+        if lenient:
+            values += readable(line, parse)
+        else:
+            values += [parse(text) for text in split_list(line)]
         if len(values) > MAX_VALUES:
             raise RemoteError("Message Too Large", 513)
     return tuple(values)
+
+
+# The readers, each taken from its class once.
+_VIA: Final = Via.parse
+_ADDRESS: Final = Address.parse
+_CSEQ: Final = Known(CSeq.parse).of
 
 
 def _call_id(text: str) -> str:

@@ -18,7 +18,6 @@ Departs from RFC 3261 §18.1.1: the ACK of a 2xx stays with UDP, however large i
 would learn that nobody listens by TCP, and send it again.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
@@ -27,7 +26,7 @@ from p2psip.sip.compact import MAX_DATAGRAM, compact
 from p2psip.sip.message import Request, Response
 from p2psip.stack.address_validation import AddressValidator
 from p2psip.stack.causes import NO_TRANSPORT, NOT_IN_DNS, NOT_REACHABLE, TOO_MANY
-from p2psip.stack.fair_pool import RESERVE
+from p2psip.stack.fair_pool import RESERVE, tally
 from p2psip.stack.outbox import Outbox
 from p2psip.stack.routing import Hops, may_carry, next_hop
 from p2psip.transaction import client, invite_client
@@ -35,7 +34,7 @@ from p2psip.transaction.client import NonInviteClient
 from p2psip.transaction.flow import Flow
 from p2psip.transaction.invite_client import InviteClient
 from p2psip.transaction.key import client_key, new_branch, sent_by
-from p2psip.transaction.table import Table, TimerQueue
+from p2psip.transaction.table import Table, TimerQueue, earlier
 
 # Requests without any answer that are repeated to an address which never showed that it hears us.
 IN_FULL: Final = 3
@@ -122,10 +121,10 @@ class _Nobody:
     """The user of a CANCEL, whose result is of no interest."""
 
     def on_response(self, handle: ClientHandle, response: Response, now: float) -> None:
-        """Own design: the INVITE's own response is the news."""
+        """Do nothing.  Own design: the response to the INVITE tells what became of it."""
 
     def on_failure(self, handle: ClientHandle, status: int, now: float) -> None:
-        """Own design: the INVITE has its own time limit."""
+        """Do nothing.  Own design: the INVITE has a time limit of its own."""
 
 
 _NOBODY: Final = _Nobody()
@@ -158,9 +157,10 @@ class Clients:
         self._t1, self._limit, self._guard = t1, limit, guard
         self._table = Table[_Attempt]()
         self._locating: dict[int, ClientHandle] = {}
-        self._silent = Counter[Flow]()  # requests without any answer yet, by UDP
+        self._silent: dict[Flow, int] = {}  # requests without any answer yet, by UDP
         self._overdue = TimerQueue[ClientHandle]()  # failures to report, and cancelled INVITEs
         self._tokens = 0
+        self.mark = ""  # with which branches begin
 
     def __len__(self) -> int:
         """The number of requests and transactions in memory."""
@@ -250,8 +250,7 @@ class Clients:
     @property
     def deadline(self) -> float | None:
         """When to call `tick`.  Own design: for timers, and failures that are reported later."""
-        times = (self._table.deadline, self._overdue.deadline)
-        return min((at for at in times if at is not None), default=None)
+        return earlier(self._table.deadline, self._overdue.deadline)
 
     def tick(self, now: float) -> None:
         """Fire the timers that are due (§17.1)."""
@@ -287,23 +286,21 @@ class Clients:
 
     def _may_go(self, request: Request, flow: Flow) -> bool:
         """Whether a request may take this flow: not if too many are unanswered there."""
-        has_room = request.to.tag is not None or self._silent[flow] < MAX_SILENT
+        has_room = request.to.tag is not None or self._silent.get(flow, 0) < MAX_SILENT
         return has_room and may_carry(flow, request)
 
     def _heard(self, attempt: _Attempt) -> None:
         """Note that the attempt was answered, or needs no answer any more."""
         if attempt.is_silent:
             attempt.is_silent = False
-            self._silent[attempt.flow] -= 1
-            if not self._silent[attempt.flow]:
-                del self._silent[attempt.flow]
+            tally(self._silent, attempt.flow, -1)
 
     def _addressed(self, request: Request, flow: Flow) -> tuple[Request, bytes]:
         """The request with our Via on top, of a branch that was never used (§8.1.1.7)."""
         # RFC 3261 §8.1.1.7 [branch-of-its-own] [via-on-top], §16.6 [branch-per-server]
         # RFC 5393 §4.2.1 [branch-is-unique] [via-on-top], RFC 3263 §4.3 [another-branch]
-        via = self._hops.via(flow, new_branch(self._random(12).hex()))
-        request = request.replace(headers=request.headers.prepend("Via", via))
+        via = self._hops.via(flow, new_branch(self.mark + self._random(12).hex()))
+        request = request.replace(headers=request.headers.prepend("Via", via.written()))
         wire = bytes(request)
         is_long = flow.transport == "UDP" and len(wire) > MAX_DATAGRAM
         return request, compact(wire) if is_long else wire  # RFC 3261 §7.3.3
@@ -319,7 +316,7 @@ class Clients:
         self._table.add(attempt, attempt.key, flow)
         if flow.transport == "UDP":
             attempt.is_silent = True
-            self._silent[flow] += 1
+            tally(self._silent, flow, 1)
         self._perform(attempt, todo, now)
 
     def _perform(
@@ -348,7 +345,9 @@ class Clients:
         self._settle(attempt, now)
 
     def _post(self, attempt: _Attempt) -> None:
-        is_doubted = attempt.request.to.tag is not None or self._silent[attempt.flow] > IN_FULL
+        is_doubted = (
+            attempt.request.to.tag is not None or self._silent.get(attempt.flow, 0) > IN_FULL
+        )
         if not attempt.is_sent or not is_doubted or self._validator.hears(attempt.flow):
             self._outbox.send(attempt.wire, attempt.flow)  # RFC 3263 §4 [same-server]
         attempt.is_sent = True

@@ -10,10 +10,22 @@ for the next.  A reserve is left for known requests, such as those within dialog
     (350, True)
 """
 
-from collections import Counter
-from typing import Final
+from collections.abc import Hashable
+from typing import Final, TypeVar
 
 RESERVE: Final = 8  # one part in so many is for known requests
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+def tally(counts: dict[K, int], key: K, more: int) -> None:
+    """Count so many more, or fewer if negative; what comes to 0 is forgotten."""
+    count = counts.get(key, 0) + more
+    if count:
+        counts[key] = count
+    else:
+        counts.pop(key, None)
 
 
 class Pool:
@@ -22,16 +34,14 @@ class Pool:
     def __init__(self, limit: int) -> None:
         self._limit, self._open = limit, limit - limit // RESERVE
         self.used = 0
-        self.of_host = Counter[str]()
+        self.of_host: dict[str, int] = {}
 
     def has_room(self, host: str, units: int = 1, *, known: bool = False) -> bool:
         """Whether a host may have so many units more; `known` may use the reserve."""
         free = (self._limit if known else self._open) - self.used
-        return self.of_host[host] + units <= free
+        return self.of_host.get(host, 0) + units <= free
 
     def add(self, host: str, units: int) -> None:
         """Count units that a host takes, even beyond the limit, or gives back if negative."""
         self.used += units
-        self.of_host[host] += units
-        if not self.of_host[host]:
-            del self.of_host[host]
+        tally(self.of_host, host, units)

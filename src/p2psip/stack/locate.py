@@ -28,7 +28,7 @@ from itertools import groupby
 from typing import Final, Self
 
 from p2psip.errors import LocalError
-from p2psip.sip.known import known
+from p2psip.sip.known import Known
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import Flow
 from p2psip.transaction.key import default_port
@@ -291,7 +291,7 @@ def _srv_name(transport: str, domain: str) -> str:
 
 def is_numeric(host: str) -> bool:
     """Whether `host` is an IP address, which needs no DNS: §4.1."""
-    return known(_is_numeric, host)
+    return _NUMERIC.of(host)
 
 
 def _is_numeric(host: str) -> bool:
@@ -300,3 +300,6 @@ def _is_numeric(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+_NUMERIC: Final = Known(_is_numeric)

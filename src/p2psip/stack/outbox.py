@@ -1,8 +1,9 @@
 """Orders to the edge, and messages to ourselves.
 
 Own design: a message to one of our own listeners needs no socket.  It waits here until the stack
-receives it from itself, so that a user of this process reaches a service of this process by the
-same machinery as others do (RFC 3261 §18).
+receives it from itself.  So a user of this process reaches a service of this process by the same
+machinery as others do (RFC 3261 §18).  Where the listeners are those of another process, such a
+message is an order like any other.
 """
 
 from collections import deque
@@ -13,12 +14,20 @@ from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import LOCAL, Flow
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Send:
     """Order: write `data`, one whole message, to where `flow` leads (RFC 3261 §18)."""
 
     data: bytes
     flow: Flow
+
+    def __init__(
+        self,
+        data: bytes,
+        flow: Flow,
+    ) -> None:
+        object.__setattr__(self, "data", data)
+        object.__setattr__(self, "flow", flow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +42,13 @@ Order = Send | Locate
 
 
 class Outbox:
-    """The messages and look-ups to be carried out, in order."""
+    """The messages and look-ups to be carried out, in order.
 
-    def __init__(self) -> None:
+    With `is_apart` the listeners are those of another process.
+    """
+
+    def __init__(self, *, is_apart: bool = False) -> None:
+        self._is_apart = is_apart
         self.orders: list[Order] = []
         self.local: deque[tuple[bytes, Flow]] = deque()
         self.on_first: Callable[[], None] | None = None
@@ -43,7 +56,7 @@ class Outbox:
     def send(self, data: bytes, flow: Flow) -> None:
         """Send one message, to a peer or to ourselves."""
         self._note()
-        if flow.transport == LOCAL:
+        if flow.transport == LOCAL and not self._is_apart:
             self.local.append((data, flow))
         else:
             self.orders.append(Send(data, flow))

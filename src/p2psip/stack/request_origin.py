@@ -1,7 +1,7 @@
 """Where a request really came from, and where the peer of a dialog may be.
 
 Implements RFC 3261 §26.1.4 as far as addresses can: a stranger who has overheard the tags of a
-dialog could end it with a BYE, so a request within a dialog is taken from its peer's places alone.
+dialog could end it with a BYE.  So a request within a dialog is taken from its peer's places alone.
 
 Own design: a place is a host without its port, so that a phone may connect again and a NAT may
 choose another port; of IPv6 it is the /64.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from p2psip.dialog.dialog import Dialog
-from p2psip.sip.known import known
+from p2psip.sip.known import Known
 from p2psip.sip.message import Request
 from p2psip.sip.uri import Uri
 from p2psip.transaction.flow import LOCAL, Flow, rate_limit_key
@@ -41,7 +41,7 @@ def hosts_named(uri: Uri) -> frozenset[str]:
     """
     if uri.is_gruu:
         return frozenset()
-    return known(_place_of, uri.param("maddr") or uri.host)
+    return _PLACES.of(uri.param("maddr") or uri.host)
 
 
 def _place_of(host: str) -> frozenset[str]:
@@ -51,6 +51,9 @@ def _place_of(host: str) -> frozenset[str]:
     except ValueError:
         return frozenset()
     return frozenset({rate_limit_key(host)})
+
+
+_PLACES: Final = Known(_place_of)
 
 
 def origin(request: Request, flow: Flow) -> str:

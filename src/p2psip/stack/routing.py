@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from p2psip.sip.address import Address
-from p2psip.sip.known import known
+from p2psip.sip.known import Known
 from p2psip.sip.message import Request
 from p2psip.sip.params import drop
 from p2psip.sip.uri import Uri
@@ -187,8 +187,8 @@ class Hops:
     def found(self, flow: Flow) -> None:
         """Note that a message came over `flow`.  Own design: its peer is there again.
 
-        A peer by TLS that has called us by a name is told that name from now on, since it checks
-        our certificate for what it is told (RFC 3261 §26.2.2).
+        A peer by TLS that has called us by a name is told that name from now on.  It checks our
+        certificate for what it is told (RFC 3261 §26.2.2).
         """
         self._gone.pop(flow, None)
         if flow.called and self._called.get(flow.remote[0]) != flow.called:
@@ -240,7 +240,7 @@ def is_loopback(host: str) -> bool:
 
     Own design: of names only localhost, since nothing proves it of any other.
     """
-    return known(_is_loopback, host)
+    return _LOOPBACK.of(host)
 
 
 def _is_loopback(host: str) -> bool:
@@ -249,6 +249,9 @@ def _is_loopback(host: str) -> bool:
     except ValueError:
         return host.lower() == "localhost"
     return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback
+
+
+_LOOPBACK: Final = Known(_is_loopback)
 
 
 def needs_tls(request: Request) -> bool:
@@ -310,10 +313,10 @@ def received_over(request: Request, flow: Flow) -> Request:
         via = via.with_param("received", host)
     if via.has_rport:
         via = via.with_param("rport", str(port))  # RFC 3581 §4 [rport-is-filled]
-    if via == request.via:
+    if via is request.via:
         return request
     vias = request.headers.all("Via")
-    return request.replace(headers=request.headers.with_("Via", via, *vias[1:]))
+    return request.replace(headers=request.headers.with_("Via", via.written(), *vias[1:]))
 
 
 def response_flow(request: Request, flow: Flow) -> Flow:

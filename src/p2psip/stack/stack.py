@@ -34,6 +34,7 @@ from p2psip.stack.servers import ServerHandle, Servers, ServerUser
 from p2psip.transaction.flow import Flow, rate_limit_key
 from p2psip.transaction.invite_client import T1
 from p2psip.transaction.key import new_branch
+from p2psip.transaction.table import earlier
 
 __all__ = [
     "ClientHandle",
@@ -102,6 +103,10 @@ class Stack:
     forged, see `address_validation`.  `on_error`, if set, is given exceptions that a layer above
     should not have raised.
 
+    Own design: several processes may share the listeners of one.  The others have a `mark`, with
+    which the branches of their requests begin, and the one that has the listeners has `divert`: it
+    is given each message first, with the data and flow, and tells whether another process gets it.
+
     Own design: methods for the layers above never call back.  A message to ourselves waits until
     the next event, or until the orders are taken.
     """
@@ -121,20 +126,23 @@ class Stack:
         max_transactions: int = 20000,
         max_bytes: int = MAX_BYTES,
         trusting: bool = False,
+        mark: str = "",
     ) -> None:
         self.t1, self.user_agent = t1, user_agent
         self.on_error: Callable[[Exception], None] | None = None
+        self.divert: Callable[[Request | Response, bytes, Flow], bool] | None = None
         self.counters = Counters()
         self.on_lost: Callable[[Flow, float], None] = lambda flow, now: None
         self._secret = random(16)
         self._refusals = (0, 0)  # in which second, and how many
         self._hops = Hops(listeners, advertised, hosts, inside)
         self.advertise = self._hops.advertise
-        self._outbox = Outbox()
+        self._mark, self._outbox = mark, Outbox(is_apart=bool(mark))
         self._validator = AddressValidator(random(32), trusting=trusting)
         self._clients = Clients(
             self._outbox, self._hops, self._validator, random, t1, max_transactions, self.guarded
         )
+        self._clients.mark = mark
         self._kept, self._held = Pool(max_transactions), Pool(max_bytes)
         self._servers = Servers(
             self._outbox, self._validator, t1, self._ack_up, self.guarded, self._kept, self._held
@@ -186,8 +194,7 @@ class Stack:
         """When to call `tick`: the earliest timer, None if there is none."""
         if self._outbox.local:
             return self._now
-        times = (self._clients.deadline, self._servers.deadline)
-        return min((at for at in times if at is not None), default=None)
+        return earlier(self._clients.deadline, self._servers.deadline)
 
     def tick(self, now: float) -> None:
         """Fire the timers that are due (§17)."""
@@ -331,6 +338,8 @@ class Stack:
         except RemoteError as error:
             self._refuse(salvage(data), flow, error, len(data))
             return
+        if self.divert is not None and self.divert(message, bytes(data), flow):
+            return
         if isinstance(message, Response):
             self._receive_response(message, now)
         else:
@@ -371,7 +380,9 @@ class Stack:
     def _look_for_proof(self, request: Request, flow: Flow) -> None:
         """See whether a doubtful sender repeats a tag of ours, which proves its address."""
         tag = request.to.tag
-        if tag is not None and not self._validator.hears(way := response_flow(request, flow)):
+        if tag is None or "." not in tag:  # as each of ours has: `AddressValidator.tag`
+            return
+        if not self._validator.hears(way := response_flow(request, flow)):
             self._validator.shown(tag, request.call_id, way)
 
     def _pass_up(self, request: Request, flow: Flow, size: int, now: float) -> None:
@@ -446,7 +457,9 @@ class Stack:
             return
         seed = f"{ack.call_id} {ack.cseq.number} {ack.from_.tag} {ack.to.tag}"
         name = hashlib.sha256(self._secret + seed.encode(errors="surrogateescape"))
-        via = self._hops.via(flow, new_branch(name.hexdigest()[:24]))  # §16.11 [same-branch-again]
+        via = self._hops.via(
+            flow, new_branch(self._mark + name.hexdigest()[:24])
+        )  # §16.11 [same-branch-again]
         ack = ack.replace(headers=ack.headers.prepend("Via", via))
         self._outbox.send(bytes(ack), flow)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from p2psip.sdp.crypto import CryptoAttribute, SrtpKey
+from p2psip.srtp.suites import AES_CM_128_HMAC_SHA1_80, SUITES
 
 
 @cache
@@ -152,21 +153,27 @@ def odd_cryptos() -> SearchStrategy[str]:
 @cache
 def crypto_attributes() -> SearchStrategy[CryptoAttribute]:
     """Keys for SRTP, with and without what may follow them: RFC 4568 §9.2."""
-    keys = st.builds(
+    session = st.sampled_from(["KDR=1", "UNENCRYPTED_SRTP", "WSH=64", "-X", "FEC_ORDER=FEC_SRTP"])
+    return st.sampled_from([*SUITES, "F8_128_HMAC_SHA1_80"]).flatmap(
+        lambda name: st.builds(
+            CryptoAttribute,
+            st.integers(0, 10**9 - 1),
+            st.just(name),
+            st.lists(_srtp_keys(name), min_size=1, max_size=3).map(tuple),
+            st.lists(session, max_size=2).map(tuple),
+        )
+    )
+
+
+def _srtp_keys(name: str) -> SearchStrategy[SrtpKey]:
+    """Keys of the length that a suite has, or the first suite if it is unknown: RFC 4568 §6.1."""
+    suite = SUITES.get(name, AES_CM_128_HMAC_SHA1_80)
+    return st.builds(
         SrtpKey,
-        st.binary(min_size=16, max_size=16),
-        st.binary(min_size=14, max_size=14),
+        st.binary(min_size=suite.key_octets, max_size=suite.key_octets),
+        st.binary(min_size=suite.salt_octets, max_size=suite.salt_octets),
         st.none() | st.integers(1, 1 << 48),
         st.none() | st.tuples(st.integers(1, 1 << 32), st.integers(1, 128)),
-    )
-    suites = ["AES_CM_128_HMAC_SHA1_80", "AES_CM_128_HMAC_SHA1_32", "F8_128_HMAC_SHA1_80"]
-    session = st.sampled_from(["KDR=1", "UNENCRYPTED_SRTP", "WSH=64", "-X", "FEC_ORDER=FEC_SRTP"])
-    return st.builds(
-        CryptoAttribute,
-        st.integers(0, 10**9 - 1),
-        st.sampled_from(suites),
-        st.lists(keys, min_size=1, max_size=3).map(tuple),
-        st.lists(session, max_size=2).map(tuple),
     )
 
 

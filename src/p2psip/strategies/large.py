@@ -3,8 +3,8 @@
 Own design, apart from the other strategies, since each draw costs more.  The limits are those of
 our readers, which bound time and memory: another reader may have wider ones, or none.
 
-`messages()` and `sessions()` draw what is just within them, `excessive_requests()`,
-`excessive_sessions()` and `excessive_rtcp()` well-formed input with one thing too much.
+`messages()` and `sessions()` draw what is just within them; `excessive_requests()`, `SDP_EXCESSES`
+and `RTCP_EXCESSES` have well-formed input with one thing too much.
 """
 
 from struct import pack
@@ -20,7 +20,7 @@ from p2psip.sip.grammar import MAX_VALUES
 from p2psip.sip.headers import MAX_HEADERS
 from p2psip.sip.message import Request
 from p2psip.sip.params import MAX_PARAMS
-from p2psip.strategies.faults import Drawn, MediaFault, broken
+from p2psip.strategies.faults import MediaFault
 from p2psip.strategies.sip import Fault, requests
 
 _VIA: Final = "SIP/2.0/UDP a;branch=z9hG4bK1"
@@ -111,11 +111,6 @@ SDP_EXCESSES: Final = (
 """Descriptions that are well-formed, and more than ours takes: RFC 8866 §9."""
 
 
-def excessive_sessions() -> SearchStrategy[Drawn]:
-    """Descriptions with one thing too much: RFC 8866 §9."""
-    return broken(SDP_EXCESSES)
-
-
 def _rtcp(kind: int, count: int, body: bytes) -> bytes:
     return pack("!BBH", 0x80 | count, kind, len(body) // 4) + body
 
@@ -133,8 +128,3 @@ RTCP_EXCESSES: Final = (
     ),
 )
 """Packets that are well-formed, and more than ours takes: RFC 3611 §3, RFC 3550 §6.5."""
-
-
-def excessive_rtcp() -> SearchStrategy[Drawn]:
-    """Packets with one thing too much: RFC 3611 §3, RFC 3550 §6.5."""
-    return broken(RTCP_EXCESSES)

@@ -4,13 +4,13 @@ Own design: the oracle's grammar of RFC 3550 and its payload formats.  Values ar
 the readable codecs, so `.map(bytes)` gives datagrams.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from p2psip.rtp.extended_report import ExtendedReport, OtherBlock, VoipMetrics
-from p2psip.rtp.feedback import RateLimit, Tmmb
+from p2psip.rtp.feedback import Feedback, RateLimit, Tmmb
 from p2psip.rtp.packet import Extension, RtpPacket
 from p2psip.rtp.payload import speex
 from p2psip.rtp.payload.dtmf import TelephoneEvent
@@ -29,6 +29,7 @@ from p2psip.rtp.rtcp import (
     SourceDescription,
     UnknownPacket,
 )
+from p2psip.rtp.transport_feedback import Remb, TransportFeedback, is_ceiling
 
 sequences: SearchStrategy[int] = st.integers(0, 0xFFFF)
 words: SearchStrategy[int] = st.integers(0, 0xFFFFFFFF)
@@ -132,7 +133,34 @@ def extended_reports() -> SearchStrategy[ExtendedReport]:
     return st.builds(ExtendedReport, words, blocks)
 
 
-def feedbacks() -> SearchStrategy[Nack | Pli | Fir | Tmmb | OtherFeedback]:
+def transport_feedbacks() -> SearchStrategy[TransportFeedback]:
+    """Times of arrival with runs, gaps and packets out of order: Transport-wide CC 01 §3.1."""
+    delta = st.none() | st.integers(0, 255) | st.integers(-0x8000, 0x7FFF)
+    runs = st.tuples(delta, st.integers(1, 20)).map(lambda run: (run[0],) * run[1])
+    deltas = st.lists(runs, min_size=1, max_size=8).map(lambda all_: sum(all_, ()))
+    reference = st.integers(-0x800000, 0x7FFFFF)
+    return st.builds(TransportFeedback, words, words, sequences, reference, octets, deltas)
+
+
+def ceilings() -> SearchStrategy[Remb]:
+    """The most that a receiver wants: Field §"Ceilings of a receiver"."""
+    ssrcs = st.lists(words, max_size=4).map(tuple)
+    return st.builds(Remb, words, st.integers(0, 63), st.integers(0, 0x3FFFF), ssrcs)
+
+
+def repeats() -> SearchStrategy[tuple[RtpPacket, RtpPacket]]:
+    """A packet and its repeat by RTX: RFC 4588 §4."""
+
+    return st.builds(_repeated, rtp_packets(), words, sequences)
+
+
+def _repeated(original: RtpPacket, ssrc: int, sequence: int) -> tuple[RtpPacket, RtpPacket]:
+    payload = original.sequence.to_bytes(2, "big") + original.payload
+    again = replace(original, payload=payload, ssrc=ssrc, sequence=sequence, padding=0)
+    return original, replace(again, payload_type=97)
+
+
+def feedbacks() -> SearchStrategy[Feedback]:
     """Requests of picture receivers: RFC 4585 §6.1, RFC 5104 §4.2 and §4.3.1."""
     fci = whole_words(4)
     requests = st.lists(st.tuples(words, octets), min_size=1, max_size=4).map(tuple)
@@ -144,7 +172,9 @@ def feedbacks() -> SearchStrategy[Nack | Pli | Fir | Tmmb | OtherFeedback]:
         | st.builds(Pli, words, words)
         | st.builds(Fir, words, requests)
         | rate_limits()
-        | others
+        | transport_feedbacks()
+        | ceilings()
+        | others.filter(lambda each: not is_ceiling(bytes(8) + each.fci))
     )
 
 

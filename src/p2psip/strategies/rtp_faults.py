@@ -2,7 +2,7 @@
 
 Own design: `p2psip.strategies.faults` says why faults are drawn one at a time.
 The clauses are of RFC 3550 §5.1 and §6, RFC 4585 §6.1, RFC 5104 §4.2.1,
-RFC 3611 §3 and RFC 4733 §2.3.
+RFC 3611 §3, RFC 4733 §2.3 and Transport-wide CC 01 §3.1.
 """
 
 from struct import pack
@@ -198,6 +198,28 @@ FEEDBACK_FAULTS: Final = by_clause(
             "limit of nothing": _inside(205, st.just(3), _exactly(8)),
             "limit cut": _inside(
                 205, st.sampled_from([3, 4]), st.sampled_from([12, 20, 28]).flatmap(_exactly)
+            ),
+        },
+        "Transport-wide CC 01 §3.1": {
+            "arrivals of nothing": _inside(205, st.just(15), st.just(bytes(16))),
+            "arrivals cut": _inside(205, st.just(15), _up_to(12)),
+            "statuses cut": _inside(205, st.just(15), st.just(bytes(10) + b"\0\1" + bytes(4))),
+            "reserved status": _inside(
+                205, st.just(15), st.just(bytes(10) + b"\0\1" + bytes(4) + b"\x60\1\0\0")
+            ),
+            "deltas cut": st.integers(3, 0x1FFF).flatmap(
+                lambda count: _inside(
+                    205,
+                    st.just(15),
+                    st.just(bytes(10) + pack("!HIH", count, 0, 0x2000 | count) + bytes(2)),
+                )
+            ),
+        },
+        'Field §"Ceilings of a receiver"': {
+            "sources missing": _inside(
+                206,
+                st.just(15),
+                st.integers(1, 255).map(lambda n: bytes(8) + b"REMB" + bytes((n, 0, 0, 0))),
             ),
         },
         "RFC 3611 §3": {

@@ -13,20 +13,22 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from p2psip.rtp.packet import RtpPacket
-from p2psip.rtp.srtp import (
+from p2psip.srtp.srtp import (
     AUTH_OCTETS,
     AUTHENTICATION,
     RTCP_LABELS,
-    RTCP_OCTETS,
     SrtpSender,
     derive,
+    rtcp_octets,
 )
+from p2psip.srtp.suites import AES_CM_128_HMAC_SHA1_80
 from p2psip.strategies.faults import Octets, by_clause
 from p2psip.strategies.rtp import compounds, rtp_packets
 
 KEY: Final = bytes(range(16))
 SALT: Final = bytes(range(100, 114))
 TAG_OCTETS: Final = 10
+_RTCP_LEAST: Final = 8 + rtcp_octets(AES_CM_128_HMAC_SHA1_80)
 
 _FIRST: Final = st.sampled_from([0, 7, 32760, 65500, 65535])
 _STEPS: Final = st.sampled_from([1, 1, 1, 2, 30, 64, 100, 33000])
@@ -36,7 +38,7 @@ _SOURCES: Final = st.sampled_from([1, 1, 1, 2])
 @st.composite
 def streams(draw: DrawFn) -> list[bytes]:
     """Packets of one or two sources, late, doubled or lost: RFC 3711 §3.3.1, §3.3.2."""
-    sender, sequence = SrtpSender(KEY, SALT, TAG_OCTETS), draw(_FIRST)
+    sender, sequence = SrtpSender(KEY, SALT), draw(_FIRST)
     sent = []
     for step, source in draw(st.lists(st.tuples(_STEPS, _SOURCES), min_size=1, max_size=8)):
         packet = RtpPacket(0, sequence & 0xFFFF, 0, source, b"sound")
@@ -47,7 +49,7 @@ def streams(draw: DrawFn) -> list[bytes]:
 
 def many_sources() -> SearchStrategy[list[bytes]]:
     """Packets of more sources than are usual, each once: RFC 3711 §3.2.3."""
-    sender = SrtpSender(KEY, SALT, TAG_OCTETS)
+    sender = SrtpSender(KEY, SALT)
     return st.integers(1, 40).map(
         lambda count: [
             sender.protect_rtp(bytes(RtpPacket(0, 1, 0, source, b""))) for source in range(count)
@@ -56,9 +58,7 @@ def many_sources() -> SearchStrategy[list[bytes]]:
 
 
 def _protected() -> Octets:
-    return rtp_packets().map(
-        lambda each: SrtpSender(KEY, SALT, TAG_OCTETS).protect_rtp(bytes(each))
-    )
+    return rtp_packets().map(lambda each: SrtpSender(KEY, SALT).protect_rtp(bytes(each)))
 
 
 def _compounds() -> Octets:
@@ -112,7 +112,7 @@ SRTP_FAULTS: Final = by_clause(
 
 SRTCP_FAULTS: Final = by_clause(
     {
-        "RFC 3711 §3.4": {"packet cut": st.binary(max_size=7 + RTCP_OCTETS)},
+        "RFC 3711 §3.4": {"packet cut": st.binary(max_size=_RTCP_LEAST - 1)},
         "RFC 3711 §4.2.1": {"another tag": _changed(srtcp())},
     }
 )

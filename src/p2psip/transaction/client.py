@@ -2,8 +2,8 @@
 
 Implements RFC 3261 §17.1.2.2, with Figure 6.
 
-Unlike an INVITE, a request of this kind is expected to be answered at once, so it is repeated
-even after a provisional response, and the server needs no acknowledgement:
+Unlike an INVITE, a request of this kind is expected to be answered at once.  So it is repeated even
+after a provisional response, and the server needs no acknowledgement:
 
     >>> question, todo = NonInviteClient.start(now=0.0)
     >>> print(" 0.0 s ", *todo)
@@ -127,7 +127,7 @@ class NonInviteClient(Machine[State, Event, Do]):
         self._gap = min(2 * self._gap, T2)  # §17.1.2.2 [timer-e-doubles-to-t2]
         return self._gap
 
-    def _delays(self) -> Mapping[Event, float]:
+    def _delays(self) -> dict[Event, float]:
         match self.state:
             case State.TRYING if self._reliable:
                 return {Event.TIMER_F: 64 * self._t1}

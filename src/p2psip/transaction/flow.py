@@ -3,7 +3,7 @@
 Implements RFC 3261 §18, as much of it as the layers above the sockets need to know.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Final
 
@@ -33,7 +33,7 @@ def rate_limit_key(address: str) -> str:
     return f"{IPv6Address(int(ip) & ~_REST)}/64"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False, eq=False)
 class Flow:
     """A path for messages: transport and far end, as §18.2.2 needs them to answer.
 
@@ -48,7 +48,33 @@ class Flow:
     remote: HostPort
     local: HostPort | None = None
     domain: str = ""
-    called: str = field(default="", compare=False)
+    called: str = ""
+
+    def __init__(
+        self,
+        transport: str,
+        remote: HostPort,
+        local: HostPort | None = None,
+        domain: str = "",
+        called: str = "",
+    ) -> None:
+        object.__setattr__(self, "transport", transport)
+        object.__setattr__(self, "remote", remote)
+        object.__setattr__(self, "local", local)
+        object.__setattr__(self, "domain", domain)
+        object.__setattr__(self, "called", called)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Flow)
+            and self.remote == other.remote
+            and self.transport == other.transport
+            and self.local == other.local
+            and self.domain == other.domain
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.remote)
 
     @property
     def reliable(self) -> bool:

@@ -142,7 +142,7 @@ class InviteServer(Machine[State, Event, Do]):
             raise LocalError(f"{method} is for another transaction")
         event = Event.ACK if method == "ACK" else Event.INVITE
         if event is Event.INVITE:
-            self._timers.pop(Event.SILENCE, None)  # any response does what the 100 was for
+            self._stop(Event.SILENCE)  # any response does what the 100 was for
         return self._on(event, now)
 
     def respond(self, status: int, now: float) -> Todo:
@@ -154,7 +154,7 @@ class InviteServer(Machine[State, Event, Do]):
             raise LocalError(f"{status} is not a SIP status code")
         if status >= 200:
             return self._on(Event.SUCCESS if status < 300 else Event.FAILURE, now)
-        self._timers.pop(Event.SILENCE, None)  # the TU spoke in time
+        self._stop(Event.SILENCE)  # the TU spoke in time
         return self._on(Event.PROVISIONAL, now)
 
     def transport_failed(self, now: float) -> Todo:
@@ -168,7 +168,7 @@ class InviteServer(Machine[State, Event, Do]):
         self._gap = min(2 * self._gap, T2)  # §17.2.1 [timer-g-doubles-to-t2]
         return self._gap
 
-    def _delays(self) -> Mapping[Event, float]:
+    def _delays(self) -> dict[Event, float]:
         match self.state:
             case State.PROCEEDING:  # §17.2.1 [sends-100]
                 return {Event.SILENCE: PATIENCE}

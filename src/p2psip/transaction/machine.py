@@ -18,6 +18,7 @@ D = TypeVar("D", bound=StrEnum)  # what stands below it: orders to the caller
 class Machine(ABC, Generic[S, E, D]):
     """One transaction; `state` is its current box.  Times are in seconds.
 
+    `deadline` is when to call `tick`, None while there is nothing to wait for.
     It never sees a message, a socket or a clock.
     """
 
@@ -25,12 +26,8 @@ class Machine(ABC, Generic[S, E, D]):
 
     def __init__(self, state: S, now: float) -> None:
         self._timers: dict[E, float] = {}
+        self.deadline: float | None = None
         self._enter(state, now)
-
-    @property
-    def deadline(self) -> float | None:
-        """When to call `tick`, or None while there is nothing to wait for."""
-        return min(self._timers.values(), default=None)
 
     @property
     def finished(self) -> bool:
@@ -53,20 +50,34 @@ class Machine(ABC, Generic[S, E, D]):
         if target is not self.state:
             self._enter(target, now)
         elif event in self._timers:  # it fired in place: start it again, or not
-            del self._timers[event]
+            self._stop(event)
             if (gap := self._again(event)) is not None:
-                self._timers[event] = now + gap
+                self._run(event, now + gap)
         return todo
+
+    def _run(self, timer: E, at: float) -> None:
+        """Have a timer fire at `at`."""
+        self._timers[timer] = at
+        self.deadline = min(self._timers.values())
+
+    def _stop(self, timer: E) -> None:
+        """Stop a timer that may run."""
+        if self._timers.pop(timer, None) is not None:
+            self.deadline = min(self._timers.values(), default=None)
 
     def _enter(self, state: S, now: float) -> None:
         """Start the timers of `state`; those it has no arrow for die."""
         self.state = state
         arrows = self.figure[state]
-        self._timers = {timer: at for timer, at in self._timers.items() if timer in arrows}
-        self._timers |= {timer: now + delay for timer, delay in self._delays().items()}
+        timers = {timer: now + delay for timer, delay in self._delays().items()}
+        for timer, at in self._timers.items():
+            if timer in arrows and timer not in timers:
+                timers[timer] = at
+        self._timers = timers
+        self.deadline = min(self._timers.values(), default=None)
 
     @abstractmethod
-    def _delays(self) -> Mapping[E, float]:
+    def _delays(self) -> dict[E, float]:
         """Return the timers that start on entering the present box, and how long they run."""
 
     def _again(self, timer: E) -> float | None:

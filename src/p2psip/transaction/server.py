@@ -110,7 +110,7 @@ class NonInviteServer(Machine[State, Event, Do]):
         """Take the news that a response could not be sent (RFC 6026 §8.8)."""
         return self._on(Event.TRANSPORT, now)
 
-    def _delays(self) -> Mapping[Event, float]:
+    def _delays(self) -> dict[Event, float]:
         if self.state is State.COMPLETED:  # §17.2.2 [timer-j]
             return {Event.TIMER_J: 0.0 if self._reliable else 64 * self._t1}
         return {}

@@ -15,6 +15,13 @@ from p2psip.transaction.key import Key
 T = TypeVar("T", bound=Hashable)
 
 
+def earlier(a: float | None, b: float | None) -> float | None:
+    """The earlier of two times, None being never."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a if a < b else b
+
+
 class TimerQueue(Generic[T]):
     """Items, each with the time it is due (seconds).
 

@@ -131,7 +131,9 @@ class SharedDialog:
         except RefusalError as refusal:
             self.reply(server, refusal.status, now, refusal.headers, refusal.reason)
         except RemoteError as error:
-            self.reply(server, error.status, now, warnings(error.status), error.reason)
+            self.reply(
+                server, error.status, now, warnings(error.status, error.reason), error.reason
+            )
 
     def _usage_of(self, request: Request) -> Usage:
         for usage in self.usages:

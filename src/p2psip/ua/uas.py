@@ -233,7 +233,7 @@ class IncomingCall(UserAgentCall):
 
     def _refuse(self, status: int, reason: str, now: float) -> None:
         self._reliable.finish(now)
-        self._server.reply(status, now, reason, warnings(status))
+        self._server.reply(status, now, reason, warnings(status, reason))
         self._set_state(CallState.ENDED)
 
     def _on_bye(self, server: ServerHandle, request: Request, leg: CallLeg, now: float) -> None:

@@ -21,6 +21,9 @@ PROTOCOLS: Final = (  # packages beside this module
     "rtmp",
     "rtmfp",
     "flv",
+    "whip",
+    "whep",
+    "ice",
 )
 UNREACHABLE: Final = 3
 

@@ -1,8 +1,8 @@
 """Runs cases against a target, a few at the same time.
 
-Own design: what the target does is judged, and nothing else, so that a bug of a case is told apart
-from a requirement that is not met, and the next case runs all the same.  After each case the target
-must still be there.  If it is not, the cases that ran last are named, and the others say nothing.
+Own design: what the target does is judged, and nothing else.  So a bug of a case is told apart from
+a requirement that is not met, and the next case runs all the same.  After each case the target must
+still be there.  If it is not, the cases that ran last are named, and the others say nothing.
 """
 
 import math

@@ -19,6 +19,7 @@ from p2psip.rtp.packet import RtpPacket
 from p2psip.rtp.rtcp import parse_compound
 from rtclab.explain import (
     amf,
+    dtls,
     flv,
     http,
     payload,
@@ -70,6 +71,7 @@ PROTOCOLS: Final[Mapping[str, Describer]] = {
     "rtcp": rtcp.compound,
     "stun": _relaying(stun.message),
     "channel-data": _relaying(stun.channel_data),
+    "dtls": dtls.datagram,
     "rtmp": rtmp.stream,
     "rtmp-chunks": rtmp.chunks,
     "amf0": amf.values,
@@ -123,6 +125,7 @@ _SURE: Final[tuple[tuple[Sign, str], ...]] = (
     (SIP_START.match, "sip"),
     (_SDP.match, "sdp"),
     (rtmfp.is_startup, "rtmfp"),
+    (dtls.is_dtls, "dtls"),
 )
 # Of the datagrams of a capture, many have these bits by chance: the codec must agree.
 _DATAGRAMS: Final[tuple[tuple[Sign, str], ...]] = (

@@ -25,6 +25,7 @@ from p2psip.rtp.rtcp import (
     unix_time,
 )
 from p2psip.rtp.source_description import SdesChunk, SourceDescription
+from p2psip.rtp.transport_feedback import TransportFeedback
 from rtclab.explain.fields.context import Context
 from rtclab.explain.fields.field import Field, Span
 from rtclab.explain.fields.layout import Layout, explained
@@ -164,6 +165,15 @@ def _nack(layout: Layout, count: int) -> None:
         layout.number("bit mask", 2, "lost packets behind it", show="#06x")
 
 
+def _arrivals(layout: Layout, count: int) -> None:
+    _sources(layout)
+    layout.number("base sequence", 2)
+    layout.number("packet status count", 2)
+    layout.number("reference time", 3, "times 64 ms")
+    layout.number("message", 1)
+    layout.octets("statuses and deltas")
+
+
 def _sources(layout: Layout, count: int = 0) -> None:
     _ssrc(layout, "sender SSRC")
     _ssrc(layout, "media SSRC")
@@ -237,6 +247,7 @@ _FEEDBACK: Final[Mapping[tuple[int, int], _Kind]] = {
     (rtcp_frame.RTPFB, 1): _Kind("NACK", Nack, _nack),
     (rtcp_frame.RTPFB, 3): _Kind("TMMBR", Tmmb, _rate),
     (rtcp_frame.RTPFB, 4): _Kind("TMMBN", Tmmb, _rate),
+    (rtcp_frame.RTPFB, 15): _Kind("transport feedback", TransportFeedback, _arrivals),
     (rtcp_frame.PSFB, 1): _Kind("PLI", Pli, _sources),
     (rtcp_frame.PSFB, 4): _Kind("FIR", Fir, _fir),
 }

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Final
 
 from p2psip.errors import SipError
+from p2psip.nat.ice_candidate import IceCandidate
 from p2psip.sdp.attributes import Fmtp, RtpMap, parameters, rtpmaps
 from p2psip.sdp.crypto import CryptoAttribute
 from p2psip.sdp.line import Attribute, Bandwidth, Connection, Origin, Timing, words
@@ -119,12 +120,16 @@ def _attribute(layout: Layout, value: str) -> None:
     layout.place("name", name)
     if not colon:
         return
-    form = _FORMS.get(name)
-    if form is None:
+    span = layout.span.part(layout.at + 1, layout.span.end)
+    if name in _FORMS:
+        layout.add(_formed("value", span, name, text))
+    else:
         layout.place("value", text)
-        return
-    of, parse, names = form
-    start = layout.at + 1
+
+
+def _formed(title: str, span: Span, name: str, text: str) -> Field:
+    """The value of an attribute that has a class, word by word."""
+    of, parse, names = _FORMS[name]
 
     def walk(inner: Layout) -> None:
         for place, word in enumerate(words(text)):
@@ -134,8 +139,13 @@ def _attribute(layout: Layout, value: str) -> None:
         if name == "fmtp":
             _fmtp(inner, text)
 
-    span = layout.span.part(start, layout.span.end)
-    layout.add(explained("value", span, lambda _: parse(text), walk, of, gaps=True))
+    return explained(title, span, lambda _: parse(text), walk, of, gaps=True)
+
+
+def candidate(span: Span) -> Field:
+    """Describe the value of a candidate attribute."""
+    text = bytes(span).decode("utf-8", "surrogateescape")
+    return _formed("candidate", span, "candidate", text)
 
 
 def _fmtp(layout: Layout, text: str) -> None:
@@ -167,4 +177,9 @@ _FORMS: Final[Mapping[str, tuple[type, Callable[[str], object], tuple[str, ...]]
     "rtpmap": (RtpMap, RtpMap.parse, ("payload type", "encoding")),
     "fmtp": (Fmtp, Fmtp.parse, ("payload type", "parameters")),
     "crypto": (CryptoAttribute, CryptoAttribute.parse, ("tag", "suite", "keys")),
+    "candidate": (
+        IceCandidate,
+        IceCandidate.parse,
+        ("foundation", "component", "transport", "priority", "host", "port", "typ", "type", "more"),
+    ),
 }

@@ -16,6 +16,7 @@ from p2psip.rtp.rtcp import parse_compound
 from rtclab.explain.fields.context import RtmfpKey
 from rtclab.explain.fields.layout import refusal
 from rtclab.explain.guess import SIP_START
+from rtclab.lint.dtls import DtlsHandshakes
 from rtclab.lint.findings.finding import Findings
 from rtclab.lint.findings.ladder import Ladder
 from rtclab.lint.findings.packet import SeenPacket
@@ -63,6 +64,7 @@ class Judge:
         self.notes: dict[str, int] = {}
         self._sip = SipCalls(self.findings, self.ladder)
         self._rtp = RtpStreams(self.findings)
+        self._dtls = DtlsHandshakes(self.findings)
         self._rtcp = RtcpReports(self.findings)
         self._rtmfp = RtmfpSessions(self.findings, self.ladder, tuple(keys))
         self._tunnels = RtmpTunnels(self.findings, self.ladder, self._note)
@@ -146,8 +148,9 @@ class Judge:
         reports = offers.rtcp_places.get(packet.target)
         if place is None and reports is None:
             return False
-        if packet.data[0] in _DTLS:
-            return True  # DTLS, which agrees on keys
+        if packet.data[0] in _DTLS:  # which agrees on keys
+            self._dtls.heard(packet, offers.places.get(packet.source))
+            return True
         if (place is None or fast.looks_like_rtcp(packet.data)) and reports is not None:
             self._rtcp.heard(packet, reports)
         elif place is not None and fast.looks_like_rtcp(packet.data):

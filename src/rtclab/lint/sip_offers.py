@@ -12,6 +12,7 @@ from p2psip.nat.stun import BINDING, StunMessage, StunType
 from p2psip.sdp import attributes
 from p2psip.sdp.attributes import RtpMap
 from p2psip.sdp.faults import SdpFault, faults_of_answer, faults_of_successor
+from p2psip.sdp.line import find_all
 from p2psip.sdp.session import MediaDescription, SessionDescription
 from p2psip.sip.message import Request, Response
 from p2psip.ua.requests.request_validation import session
@@ -35,6 +36,7 @@ class MediaPlace:
     has_bandwidth: bool = False
     has_reduced_size: bool = False
     wants: bool = True  # sendrecv or recvonly
+    fingerprints: set[str] = field(default_factory=set)  # of its certificates: RFC 8122 §5
 
 
 class SipOffers:
@@ -168,6 +170,8 @@ class SipOffers:
             self._fragments.setdefault(fragment, place)
         place.types |= set(attributes.payload_types(media))
         place.formats |= {each.payload_type: each for each in attributes.rtpmaps(media)}
+        prints = find_all(media.attributes, "fingerprint")
+        place.fingerprints |= {*(prints or find_all(session.attributes, "fingerprint"))}
         place.has_bandwidth = attributes.bits(media, session) > 0
         place.has_reduced_size = media.attribute("rtcp-rsize") is not None
         place.wants = attributes.direction(media, session) in ("sendrecv", "recvonly")

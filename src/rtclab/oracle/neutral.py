@@ -19,6 +19,7 @@ import re
 import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cache
 from inspect import Parameter, signature
 from typing import Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
@@ -77,11 +78,11 @@ def from_neutral(written: Json, hint: Any, where: str = "value") -> Any:
         return _sequence(written, hint, where)
     names = field_names(hint)
     if names is None:
-        number = integer(written, where)
+        known = written if issubclass(hint, StrEnum) else integer(written, where)
         try:
-            return hint(number)
+            return hint(known)
         except ValueError:
-            raise NeutralError(f"{where}: no meaning for {number}") from None
+            raise NeutralError(f"{where}: no meaning for {known}") from None
     members = record(written, where)
     if unknown := [name for name in members if name not in (*names, "type")]:
         raise NeutralError(f"{where}: unknown {', '.join(unknown)}")

@@ -16,6 +16,7 @@ from p2psip.rtp.packet import RtpPacket
 from p2psip.rtp.rtcp import RtcpPacket
 from p2psip.strategies import (
     faults,
+    ice,
     large,
     rtp,
     rtp_faults,
@@ -94,7 +95,7 @@ def _sdp(codec: Codec) -> Cases:
     return {
         "valid": rarely(widest, valid(codec, sdp.sessions())),
         "odd": odd(codec, forgiven, "RFC 8866 §5", "error"),
-        "broken": rarely(excessive(large.excessive_sessions()), broken(faulty)),
+        "broken": rarely(excessive(faults.broken(large.SDP_EXCESSES)), broken(faulty)),
     }
 
 
@@ -140,7 +141,7 @@ def _rtcp(codec: Codec) -> Cases:
     return {
         "valid": valid(codec, rtp.compounds()),
         "odd": odd(codec, bare, "RFC 3550 §6.1", "error") | odd(codec, padded, "RFC 3550 §6.4.1"),
-        "broken": rarely(excessive(large.excessive_rtcp()), broken(faulty)),
+        "broken": rarely(excessive(faults.broken(large.RTCP_EXCESSES)), broken(faulty)),
     }
 
 
@@ -182,10 +183,21 @@ def _stun(codec: Codec) -> Cases:
     }
 
 
+def _candidate(codec: Codec) -> Cases:
+    """Names and values that nobody knows are kept: RFC 8839 §5.1."""
+    spaced = ice.candidates().map(lambda each: (f" {each}  ".encode(), each))
+    return {
+        "valid": valid(codec, ice.candidates()),
+        "odd": odd(codec, spaced, "RFC 8839 §5.1", "error"),
+        "broken": broken(faults.broken(ice.CANDIDATE_FAULTS)),
+    }
+
+
 CASES: Final[Mapping[str, _Maker]] = {
     "sip": _sip,
     "sdp": _sdp,
     "rtp": _rtp,
     "rtcp": _rtcp,
     "stun": _stun,
+    "ice-candidate": _candidate,
 }

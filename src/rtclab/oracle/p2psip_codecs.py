@@ -1,4 +1,4 @@
-"""The codecs of the SIP family: SIP, SDP, RTP, RTCP and STUN.
+"""The codecs of the SIP family: SIP, SDP, RTP, RTCP, STUN and the candidates of ICE.
 
 Own design: a table; each codec is a module of `p2psip`, which has the citations.
 """
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from p2psip.errors import RemoteError
+from p2psip.nat.ice_candidate import IceCandidate
 from p2psip.nat.stun import StunAttribute, StunClass, StunMessage
 from p2psip.rtp.packet import RtpPacket
 from p2psip.rtp.rtcp import RtcpPacket, parse_compound
@@ -33,6 +35,13 @@ def _read_stun(data: bytes) -> Stun:
 
 def _write_stun(stun: Stun) -> bytes:
     return StunMessage.write(stun.kind, stun.method, stun.transaction_id, stun.attributes).data
+
+
+def _read_candidate(data: bytes) -> IceCandidate:
+    try:
+        return IceCandidate.parse(data.decode())
+    except UnicodeDecodeError:
+        raise RemoteError("A candidate that is not UTF-8") from None
 
 
 CODECS: Final = (
@@ -112,6 +121,8 @@ CODECS: Final = (
             "other-feedback": "RFC 4585 §6.1",
             "fir": "RFC 5104 §4.3.1",
             "tmmb": "RFC 5104 §4.2.1",
+            "transport-feedback": "Transport-wide CC 01 §3.1",
+            "remb": 'Field §"Ceilings of a receiver"',
             "extended-report": "RFC 3611 §2",
         },
     ),
@@ -123,5 +134,14 @@ CODECS: Final = (
         _read_stun,
         _write_stun,
         clauses={"attributes": "RFC 8489 §14"},
+    ),
+    Codec(
+        "ice-candidate",
+        "RFC 8839 §5.1",
+        "the value of a=candidate, as browsers and trickling peers say it",
+        IceCandidate,
+        _read_candidate,
+        lambda candidate: str(candidate).encode(),
+        clauses={"priority": "RFC 8445 §5.1.2"},
     ),
 )

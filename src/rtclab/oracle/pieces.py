@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
-from rtclab.explain import avc, flv, rtmfp, rtmp
+from rtclab.explain import avc, flv, rtmfp, rtmp, sdp
 from rtclab.explain.fields.context import Context, Describer
 from rtclab.explain.fields.field import Field, Span
 from rtclab.explain.guess import PROTOCOLS
@@ -31,6 +31,7 @@ _OTHERS: Final[Mapping[str, Describer]] = {
     "enhanced-video": flv.video,
     "rtmp": rtmp.chunks,
     "rtmfp": rtmfp.packet,
+    "ice-candidate": lambda span, context: sdp.candidate(span),
     "h264-config": lambda span, context: avc.record(span),
     "h264-sps": lambda span, context: avc.unit(span),
 }

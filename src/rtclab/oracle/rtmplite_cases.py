@@ -3,7 +3,7 @@
 Own design: needs Hypothesis, so `catalogue` imports it late.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias, TypeVar
 
@@ -37,7 +37,8 @@ from rtmplite.strategies import (
     rtmp,
     rtmp_faults,
 )
-from rtmplite.strategies.faults import Drawn
+from rtmplite.strategies.faults import Drawn, Fault
+from rtmplite.strategies.faults import broken as drawn
 
 _T = TypeVar("_T")
 _Maker: TypeAlias = Callable[[Codec], Cases]
@@ -66,7 +67,10 @@ def _amf0(codec: Codec) -> Cases:
     return {
         "valid": rarely(_large_values(codec), valid(codec, messages | graphs)),
         "odd": odd(codec, unusual, codec.citation) | odd(codec, unagreed, "AMF3 §3.12", "error"),
-        "broken": rarely(excessive(limits.amf0_messages()), broken(amf_faults.amf0_messages())),
+        "broken": rarely(
+            excessive(drawn(limits.AMF0_LIMITS)),
+            broken(drawn(amf_faults.AMF0_FAULTS)),
+        ),
     }
 
 
@@ -77,7 +81,10 @@ def _amf3(codec: Codec) -> Cases:
     return {
         "valid": rarely(_large_values(codec), valid(codec, messages | graphs)),
         "odd": odd(codec, unusual, codec.citation) | odd(codec, unagreed, "AMF3 §3.12", "error"),
-        "broken": rarely(excessive(limits.amf3_messages()), broken(amf_faults.amf3_messages())),
+        "broken": rarely(
+            excessive(drawn(limits.AMF3_LIMITS)),
+            broken(drawn(amf_faults.AMF3_FAULTS)),
+        ),
     }
 
 
@@ -91,7 +98,7 @@ def _flv_tag(codec: Codec) -> Cases:
     return {
         "valid": valid(codec, flv.proper_tags()),
         "odd": odd(codec, reserved, codec.citation, "error"),
-        "broken": broken(flv_faults.broken_tags()),
+        "broken": broken(drawn(flv_faults.TAG_FAULTS)),
     }
 
 
@@ -111,7 +118,7 @@ def _flv(codec: Codec) -> Cases:
     return {
         "valid": valid(codec, tags.map(_file_of)),
         "odd": odd(codec, miscounted, "FLV 10.1 §E.3", "error"),
-        "broken": broken(flv_faults.broken_files()),
+        "broken": broken(drawn(flv_faults.FILE_FAULTS)),
     }
 
 
@@ -124,7 +131,8 @@ def _rtmp(codec: Codec) -> Cases:
         "valid": rarely(valid(codec, large.messages().map(_one)), valid(codec, messages)),
         "odd": rarely(tolerated, open_ended),
         "broken": rarely(
-            excessive(limits.chunk_streams()), broken(rtmp_faults.chunk_stream_faults())
+            excessive(drawn(limits.CHUNK_LIMITS)),
+            broken(drawn(rtmp_faults.CHUNK_FAULTS)),
         ),
     }
 
@@ -141,20 +149,20 @@ def _damaged(codec: Codec, drawn: Drawn[rtmfp_faults.Chunk], mode: Mode) -> Case
 def _rtmfp(codec: Codec) -> Cases:
     swapped = rtmfp.received_packets().map(lambda pair: (pair[1], pair[0]))
     damaged: SearchStrategy[Case] = st.one_of(
-        rtmfp_faults.startup_chunks().map(lambda each: _damaged(codec, each, Mode.STARTUP)),
-        rtmfp_faults.session_chunks().map(lambda each: _damaged(codec, each, Mode.INITIATOR)),
+        drawn(rtmfp_faults.STARTUP_FAULTS).map(lambda each: _damaged(codec, each, Mode.STARTUP)),
+        drawn(rtmfp_faults.SESSION_FAULTS).map(lambda each: _damaged(codec, each, Mode.INITIATOR)),
     )
     return {
         "valid": valid(codec, rtmfp.packets()),
         "odd": odd(codec, swapped, "RFC 7016 §2.3"),
-        "broken": broken(rtmfp_faults.packets()) | damaged,
+        "broken": broken(drawn(rtmfp_faults.PACKET_FAULTS)) | damaged,
     }
 
 
 def _h264_config(codec: Codec) -> Cases:
     return {
         "valid": valid(codec, avc.avc_configs()),
-        "broken": broken(avc_faults.config_records()),
+        "broken": broken(drawn(avc_faults.CONFIG_FAULTS)),
     }
 
 
@@ -163,7 +171,10 @@ def _h264_sps(codec: Codec) -> Cases:
     cut = odd(codec, avc_faults.cut_usability(), "H.264 E.1.1", "error")
     return {
         "odd": rarely(cut, odd(codec, avc.sequence_parameter_sets(), codec.citation)),
-        "broken": rarely(excessive(limits.h264_sets()), broken(avc_faults.parameter_sets())),
+        "broken": rarely(
+            excessive(drawn(limits.H264_LIMITS)),
+            broken(drawn(avc_faults.SPS_FAULTS)),
+        ),
     }
 
 
@@ -186,8 +197,8 @@ def _left_open(tag: ExAudioTag | ExVideoTag, case: Case) -> Case:
 def _enhanced(
     codec: Codec,
     tags: SearchStrategy[ExAudioTag] | SearchStrategy[ExVideoTag],
-    faults: SearchStrategy[Drawn[bytes]],
-    above: SearchStrategy[Drawn[bytes]],
+    wrong: Sequence[Fault[bytes]],
+    above: Sequence[Fault[bytes]],
 ) -> Cases:
     def case(tag: ExAudioTag | ExVideoTag) -> Case:
         return _left_open(tag, Case("valid", codec.citation, bytes(tag), codec.to_neutral(tag)))
@@ -195,18 +206,18 @@ def _enhanced(
     many = large.tracks().filter(lambda tag: isinstance(tag, codec.hint))
     return {
         "valid": rarely(many.map(case), tags.map(case)),
-        "broken": rarely(excessive(above), broken(faults)),
+        "broken": rarely(excessive(drawn(above)), broken(drawn(wrong))),
     }
 
 
 def _enhanced_audio(codec: Codec) -> Cases:
-    faults, above = enhanced_faults.audio_payloads(), limits.audio_payloads()
-    return _enhanced(codec, enhanced.audio_tags(), faults, above)
+    tags, wrong = enhanced.audio_tags(), enhanced_faults.AUDIO_FAULTS
+    return _enhanced(codec, tags, wrong, limits.AUDIO_LIMITS)
 
 
 def _enhanced_video(codec: Codec) -> Cases:
-    faults, above = enhanced_faults.video_payloads(), limits.video_payloads()
-    return _enhanced(codec, enhanced.video_tags(), faults, above)
+    tags, wrong = enhanced.video_tags(), enhanced_faults.VIDEO_FAULTS
+    return _enhanced(codec, tags, wrong, limits.VIDEO_LIMITS)
 
 
 CASES: Final[Mapping[str, _Maker]] = {

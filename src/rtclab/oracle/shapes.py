@@ -13,6 +13,7 @@ payload octets, marker boolean, csrcs [number], extension extension|null, paddin
 
 import types
 from collections.abc import Iterator
+from enum import StrEnum
 from typing import Any, Final, get_args, get_origin
 
 from rtclab.oracle.neutral import UNIONS, field_names, flat, hints_of, type_name
@@ -55,4 +56,4 @@ def _shown(hint: Any) -> str:
         return f"[{_shown(get_args(hint)[0])}]"
     if field_names(hint) is not None:
         return type_name(hint)
-    return _NAMES.get(hint, "number")
+    return "text" if issubclass(hint, StrEnum) else _NAMES.get(hint, "number")

@@ -90,7 +90,7 @@ def _put(table: OrderedDict[tuple[str, ...], float], key: tuple[str, ...], value
 
 
 def fields(query: str) -> dict[str, str]:
-    """Split a query into fields as they stand, the first of each name, as the tools write it."""
+    """Split a query into its fields, still encoded; the first of each name counts."""
     found: dict[str, str] = {}
     for part in query.split("&", MAX_FIELDS)[:MAX_FIELDS]:
         name, _, value = part.partition("=")

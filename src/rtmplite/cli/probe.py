@@ -90,7 +90,6 @@ def _watch(stream: ClientStream, probe: Probe, time: float) -> None:
 
 
 def _lines(report: dict[str, Any]) -> list[str]:
-    """The lines of a report for people."""
     lines = [f"{report['url']}  {report['seconds']:g} s"]
     for track in report["tracks"]:
         words = [f"{track['kind']}  {track['codec']}"]

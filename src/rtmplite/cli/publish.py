@@ -107,7 +107,7 @@ def _times(text: str) -> int:
 
 
 def _rounds(tags: Sequence[Tag], rounds: int) -> Iterator[tuple[int, Tag]]:
-    """Time and tag, the times going on from round to round."""
+    """Give the time and the tag of each message; the times go on from round to round."""
     times = sorted({tag.timestamp for tag in tags})
     step = times[-1] - times[-2] if len(times) > 1 else STEP
     length = times[-1] - times[0] + step

@@ -326,7 +326,6 @@ class _Warnings(LogRateLimit):
     """Limits warnings, which clients can cause; recordings and errors are all written."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to write a record."""
         return record.levelno != logging.WARNING or super().filter(record)
 
 

@@ -170,6 +170,14 @@ class PublishedVideo:
         self._sink.write(type_id, timestamp, payload, now)
 
     @property
+    def audio_sink(self) -> Callable[[int, int, bytes, float], None] | None:
+        """The way of audio that is no header, None while a frame waits: the sink's `write`.
+
+        Own design: a message of video, which comes by `write` of this class, may change the way.
+        """
+        return self._sink.write if self._held is None else None
+
+    @property
     def deadline(self) -> float | None:
         """When to call `tick`, while a frame waits.  Own design: a still one goes out too."""
         return self._until if self._held is not None else None

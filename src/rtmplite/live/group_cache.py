@@ -2,7 +2,7 @@
 
 Own design: a decoder begins at a key frame (FLV 10.1 §E.4.3.1), and the next one may be seconds
 away.  With the frames since the last one, and the audio between them, each at its own time, a
-player shows something at once, and stays behind by as much as the group is long.  What is longer
+player shows something at once.  It stays behind by as much as the group is long.  What is longer
 than that is worth is not kept: the player waits for the next key frame.
 
     >>> group = GroupCache(1000, Account(MemoryBudget()))

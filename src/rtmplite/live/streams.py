@@ -20,7 +20,7 @@ messages are ever left out.  Only its framing knows which protocol a player spea
     True
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol, TypeAlias
 
 from rtmplite.flv.published_video import PublishedVideo
@@ -55,6 +55,10 @@ class Sink(Protocol):
 
 class MendedSink(Sink, Protocol):
     """A sink that may keep a frame for a moment.  Own design: see `PublishedVideo`."""
+
+    @property
+    def audio_sink(self) -> Callable[[int, int, bytes, float], None] | None:
+        """Where audio that is no header goes unchanged now, None while a frame waits."""
 
     @property
     def deadline(self) -> float | None:
@@ -173,10 +177,10 @@ class LiveStream:
 
     Own design: a stream exists while it is used.  It is a `Sink` and can be written to directly, as
     the gateway does with the audio of a phone.  `on_players_changed` is called after a player has
-    joined or left; a recorder sets `recorded`.  `publisher` may be replaced, and pays for what is
-    kept of its stream; it is None where no connection publishes.  `since` is when the last
-    publication began, `is_copy` whether another process of this server has its publisher, and so
-    records and pushes it.
+    joined or left, `ask_key_frame` where one has lost video; a recorder sets `recorded`.
+    `publisher` may be replaced, and pays for what is kept of its stream; it is None where no
+    connection publishes.  `since` is when the last publication began, `is_copy` whether another
+    process of this server has its publisher, and so records and pushes it.
     """
 
     def __init__(self, registry: "Registry", app: str, name: str) -> None:
@@ -184,6 +188,7 @@ class LiveStream:
         self.publishing, self.kind, self.recorded = False, "live", False
         self.since, self.is_copy = 0.0, False
         self.on_players_changed: Callable[[LiveStream, float], None] | None = None
+        self.ask_key_frame: Callable[[float], None] | None = None
         self._registry, self._policy = registry, registry.slow_consumer
         self.publisher: ReplaceablePublisher | None = None
         self._succession: TimestampRebase | None = None
@@ -220,6 +225,11 @@ class LiveStream:
     def starts_at(self) -> int | None:
         """The time in ms of the key frame that a player who joins now begins with, if any."""
         return self._group.messages[0][1] if self._group.messages else None
+
+    @property
+    def kept(self) -> Sequence[tuple[int, int, bytes]]:
+        """Type, time in ms and payload of the messages since the last key frame.  Own design."""
+        return self._group.messages
 
     @property
     def timestamp(self) -> int:
@@ -401,11 +411,12 @@ class LiveStream:
         self._take_back()
         self._flowing = None
 
-    def offload(self, recall: Callable[[], None]) -> tuple[Framing, list[Outlet]] | None:
+    def offload(self, recall: Callable[[], None]) -> tuple[Framing, list[_Way]] | None:
         """Let another write plain audio to all players in our place, until `recall` is called.
 
-        It writes whole messages by this framing to all outlets, as long as none of them is behind,
-        and tells by `returned` how far it has come.  None unless `write` would do just that.
+        It writes whole messages by this framing to all short ways, which are those of players that
+        keep up, and tells by `returned` how far it has come.  None unless `write` would do just
+        that.
         Own design: for a packet pump, which writes the usual messages at less cost.
         """
         is_plain = self.publishing and self._tracks.begun and AUDIO in self._tracks.kinds
@@ -417,9 +428,11 @@ class LiveStream:
         groups = self._flowing[AUDIO]
         if self._waiting or len(groups) != 1:
             return None
+        framing, players, ways = groups[0]
+        if len(ways) != len(players):
+            return None
         self._recall = recall
-        framing, players, _ = groups[0]
-        return framing, [player.outlet for player in players]
+        return framing, ways
 
     def returned(self, timestamp: int | None) -> None:
         """Go on ourselves after a message of this time, in ms; None if there was none."""

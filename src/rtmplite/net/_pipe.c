@@ -100,6 +100,7 @@ static PyObject *flush(PyObject *Py_UNUSED(module), PyObject *dirty) {
         return NULL;
     }
     Py_ssize_t count = PyList_GET_SIZE(dirty);
+    if (count == 0) Py_RETURN_NONE;
     PyObject *pipes = PyList_GetSlice(dirty, 0, count);
     if (pipes == NULL || PyList_SetSlice(dirty, 0, count, NULL)) {
         Py_XDECREF(pipes);

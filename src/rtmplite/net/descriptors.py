@@ -1,7 +1,7 @@
 """Keeps the last file descriptors of the process for media and files, when clients take many.
 
 Own design: a new descriptor gets the lowest free number, so the number itself tells how many are in
-use, whichever part of the program has opened them, and nothing has to be counted.
+use, whichever part of the program has opened them.  Nothing has to be counted.
 """
 
 import errno

@@ -63,6 +63,8 @@ class Pipe:
 
 def flush(dirty: list[Pipe], /) -> None:
     """Send what waits in a list of pipes, and empty the list."""
+    if not dirty:
+        return
     pipes = dirty.copy()
     dirty.clear()
     for pipe in pipes:

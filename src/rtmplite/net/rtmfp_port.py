@@ -23,6 +23,7 @@ import gevent
 
 from rtmplite.limits.rate_limit_key import rate_limit_key
 from rtmplite.net.clock import busy_seconds, now
+from rtmplite.net.datagram_runs import DatagramRuns
 from rtmplite.net.deadline_timer import DeadlineTimer
 from rtmplite.net.read_budget import SLICE, read_budget
 from rtmplite.net.tap import Tapping
@@ -31,16 +32,19 @@ from rtmplite.net.workers import Workers
 from rtmplite.rtmfp.crypto.profile import CryptoProfile
 from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS, Endpoint
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
+from rtmplite.rtmfp.endpoint.hellos import Judge
 from rtmplite.rtmfp.endpoint.initiator import Job
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
+from rtmplite.rtmfp.endpoint.session_table import ALL_IDS
 from rtmplite.rtmfp.netconnection.connection import FlowEnd, FlowTransport
 from rtmplite.rtmfp.session.limits import SessionBudget
 from rtmplite.rtmfp.wire.address import Address
+from rtmplite.rtmfp.wire.startup_chunks import InitiatorHello
 
 log = logging.getLogger(__name__)
 
-DATAGRAM: Final = 16384  # bytes, more than any has; room for 64 KiB costs more than the call
-READS: Final = 256  # datagrams per wake-up, so that a flood does not starve other sockets
+READS: Final = 8  # calls per wake-up, so that a flood does not starve other sockets ...
+AT_ONCE: Final = 32  # ... and datagrams of a call, so that the time is looked at
 MAX_WAITING: Final = 1 << 20  # bytes of datagrams of strangers that wait for their turn ...
 OVERHEAD: Final = 256  # ... each with those that it takes beside its content
 BUFFER: Final = 1024 * 1024  # bytes of each of the socket's: many sessions burst at once
@@ -55,7 +59,8 @@ _MAPPED: Final = "::ffff:"  # how a socket for both families shows IPv4
 class RtmfpPort:
     """A socket, its endpoint, and the connections that use the endpoint's sessions.
 
-    `others`, `limits` and `budget` are those of `Endpoint`.
+    `others`, `limits`, `budget` and `ids` are those of `Endpoint`; `opened` is a socket that is
+    bound there already, for a server of several processes.
     `watch` a connection to have its output sent and its time-outs kept; `on_over` is called when it
     is over.  `on_turn` is called soon after the output of a turn has been sent.
     """
@@ -70,8 +75,10 @@ class RtmfpPort:
         others: Sequence[Address] = (),
         limits: StartupLimits = DEFAULT_LIMITS,
         budget: SessionBudget | None = None,
+        ids: range = ALL_IDS,
+        opened: socket.socket | None = None,
     ) -> None:
-        self._host, self._port = host, port
+        self._host, self._port, self._opened = host, port, opened
         self.on_over: Callable[[FlowEnd], None] = lambda connection: None
         self.on_turn: Callable[[], None] | None = None
         self.endpoint = Endpoint(
@@ -82,6 +89,7 @@ class RtmfpPort:
             limits=limits,
             others=others,
             budget=budget,
+            ids=ids,
             on_work=self._on_work,
             on_bug=self._on_bug,
         )
@@ -97,11 +105,16 @@ class RtmfpPort:
 
     def start(self) -> None:
         """Listen.  Raises OSError if the address cannot be had."""
-        self._socket = Tapping.current.datagrams(_open(self._host, self._port))
+        opened = self._opened or datagram_socket(self._host, self._port)
+        self._socket = Tapping.current.datagrams(opened)
         self._is_v6 = self._socket.family == socket.AF_INET6
+        # Several processes get their datagrams by session ID, of which a run may have two.
+        self._runs = DatagramRuns(self._socket, joins=self._opened is None)
         loop = self._hub.loop
         self._reader = loop.io(self._socket.fileno(), WATCH_READ)
         self._reader.start(self._on_readable)
+        # Always on: what a thread has finished is told between the callbacks of a turn and its end,
+        # when a watcher that is started first runs after the next sleep.
         self._flusher = loop.prepare(ref=False, priority=LATE)
         self._flusher.start(self.flush)
         self._ticker = loop.timer(TICK, TICK)
@@ -142,20 +155,15 @@ class RtmfpPort:
 
     def _on_readable(self) -> None:
         assert self._socket is not None
-        moment, begun, receive = now(), busy_seconds(), self._socket.recvfrom
+        moment, begun = now(), busy_seconds()
         for _ in range(READS):
-            try:
-                datagram, source = receive(DATAGRAM)
-            except BlockingIOError:
+            datagrams = self._runs.receive(AT_ONCE)
+            if not datagrams:
                 break
-            except OSError as error:  # ICMP has told of a closed port, say
-                log.debug("cannot receive: %s", error)
+            for datagram, source in self.endpoint.receive_known(datagrams, moment):
+                self._keep(datagram, source)
+            if len(datagrams) < AT_ONCE:
                 break
-            host = source[0].removeprefix(_MAPPED) if self._is_v6 else source[0]
-            if not self.endpoint.is_of_session(datagram):
-                self._keep(datagram, (host, source[1]))
-                continue
-            self._guard(self.endpoint.receive, datagram, (host, source[1]), moment)
             if now() - moment > SLICE and busy_seconds() - begun > SLICE:
                 break
         self._touched = True
@@ -187,11 +195,17 @@ class RtmfpPort:
             self._strangers.pop(stranger.host, None)
         self._turns.spent += now() - begun
 
+    def introduce(self, hello: InitiatorHello, source: Address, judge: Judge) -> None:
+        """Introduce a host that has asked another process: see `Hellos.introduce`."""
+        self._guard(self.endpoint.hellos.introduce, hello, source, judge, now())
+        self._touched = True
+
     def _on_work(self) -> None:
         self._touched = True
 
     def _on_output(self, transport: FlowTransport) -> None:
         self._dirty.append(transport)
+        self._touched = True
 
     def flush(self) -> None:
         """Send all output and set the alarm, as is done at the end of every turn."""
@@ -203,8 +217,7 @@ class RtmfpPort:
             for transport in dirty:
                 self._flush_one(transport, moment)
         self._touched = False
-        for datagram, destination in self.endpoint.take(moment):
-            self._send(datagram, destination)
+        self._runs.send(self.endpoint.take(moment))
         for job in self.endpoint.take_jobs():
             self._work(job)
         self._alarm.set(self.endpoint.deadline, moment)
@@ -222,17 +235,6 @@ class RtmfpPort:
             connection = self._connections.pop(transport)
             transport.on_output = None
             self.on_over(connection)
-
-    def _send(self, datagram: bytes, destination: Address) -> None:
-        """Send a datagram; one that the system does not take counts as lost."""
-        assert self._socket is not None
-        host, port = destination
-        if self._is_v6 and ":" not in host:
-            host = _MAPPED + host
-        try:
-            self._socket.sendto(datagram, (host, port))
-        except OSError as error:
-            log.debug("cannot send to %s:%d: %s", *destination, error)
 
     def _work(self, job: Job[Any]) -> None:
         """Run a job in a thread, then let the endpoint go on here, also if the job failed."""
@@ -254,7 +256,7 @@ class RtmfpPort:
             deadline = connection.deadline
             if deadline is not None and moment >= deadline:
                 self._guard(connection.tick, moment)
-                self._dirty.append(transport)
+                self._on_output(transport)
 
     def _guard(self, call: Callable[..., object], *args: object) -> None:
         """Call a machine; an exception in it is logged and does not end the port."""
@@ -294,7 +296,6 @@ class _Stranger:
         return taken
 
     def read(self) -> None:
-        """Have one processed."""
         self._hear(self)
 
 
@@ -306,8 +307,8 @@ def _workers() -> Workers:
     return workers
 
 
-def _open(host: str, port: int) -> socket.socket:
-    """A socket that does not block; one for `::` hears IPv4 as well."""
+def datagram_socket(host: str, port: int, *options: int) -> socket.socket:
+    """A UDP socket that does not block, with `options` set; one for `::` hears IPv4 as well."""
     family, kind, protocol, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE
     )[0]
@@ -315,6 +316,8 @@ def _open(host: str, port: int) -> socket.socket:
     try:
         if family == socket.AF_INET6:
             opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, host != "::")
+        for option in options:
+            opened.setsockopt(socket.SOL_SOCKET, option, 1)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
         opened.bind(address)

@@ -8,10 +8,12 @@ of files and the pages of the manual go through `rows` and `groups`.
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar, cast
 
 T = TypeVar("T")
+N = TypeVar("N", bound=float)
 D = TypeVar("D")
 Schema = Mapping[str, Any]
 
@@ -70,10 +72,35 @@ class Flag(SettingType[bool]):
         return value
 
 
-class Number(SettingType[T]):
-    """A number; `parse` knows its limits, and `schema` tells them."""
+class Number(SettingType[N]):
+    """A number from `low` to `high`, a whole one if `kind` is int."""
 
-    def read(self, value: object) -> T:
+    def __init__(
+        self,
+        kind: Callable[[str], N],
+        metavar: str | None = None,
+        low: float = -inf,
+        high: float = inf,
+    ) -> None:
+        limits = {"minimum": low, "maximum": high}
+        given = {name: limit for name, limit in limits.items() if isfinite(limit)}
+        schema = {"type": "integer" if kind is int else "number", **given}
+
+        def parse(text: str) -> N:
+            try:
+                value = kind(text)
+            except ValueError:
+                what = "a whole number" if kind is int else "a number"
+                raise argparse.ArgumentTypeError(f"{text!r} is not {what}") from None
+            if not low <= value <= high:
+                raise argparse.ArgumentTypeError(
+                    f"{text} is not between {low:.15g} and {high:.15g}"
+                )
+            return value
+
+        super().__init__(parse, metavar, schema)
+
+    def read(self, value: object) -> N:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError("must be a number")
         return self.parse(str(value))

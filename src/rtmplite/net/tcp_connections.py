@@ -1,10 +1,10 @@
 """Serves connected TCP sockets with RTMP machines, those of a server and those of clients.
 
 No greenlet waits for a socket here.  A watcher reads once per wake-up; everything that the machines
-then want sent waits on one list and leaves at the end of that turn of the loop, by
-one system call per connection (or at the end of `merge_ms`, which makes fewer and larger ones).
-A socket that does not take it all keeps the rest and is watched until it does; no other waits.
-With TLS, all that one connection has to send in one turn is sealed together before that.
+then want sent waits on one list.  It leaves at the end of that turn of the loop, by one system call
+per connection (or at the end of `merge_ms`, which makes fewer and larger ones).  A socket that does
+not take it all keeps the rest and is watched until it does; no other waits.  With TLS, all that one
+connection has to send in one turn is sealed together before that.
 """
 
 import errno
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 import gevent
 from gevent import monkey
 
+from rtmplite.errors import RemoteError
 from rtmplite.limits.rate_limit_key import rate_limit_key
 from rtmplite.net.clock import now
 from rtmplite.net.read_budget import SLICE, read_budget
@@ -27,12 +28,17 @@ from rtmplite.net.tls import Tls, explain, mistaken
 from rtmplite.rtmp.connection import ChunkEnd, ChunkTransport
 
 if TYPE_CHECKING:
+    from rtmplite.net._intake import Intake
     from rtmplite.net.pipe import Pipe, flush
 else:
     try:
         from rtmplite.net._pipe import Pipe, flush
     except ImportError:  # it is not compiled, or SIPRTMP_PURE is set
         from rtmplite.net.pipe import Pipe, flush
+    try:
+        from rtmplite.net._intake import Intake
+    except ImportError:  # the same, or there is no epoll
+        Intake = None
 
 log = logging.getLogger(__name__)
 
@@ -86,17 +92,23 @@ class TcpConnections(Generic[M]):
         self.turns = read_budget()
         self._peers: dict[Peer[M], None] = {}  # in order of arrival
         self.dirty: list[Pipe] = []  # those that have something to send; always this list object
+        # One watcher for the input of all, which may read the usual audio itself.
+        self.intake = Intake() if Intake is not None else None
+        self._reader: Any = self._loop.io(self.intake.fileno(), WATCH_READ) if self.intake else None
         self._ticker = self._loop.timer(TICK, TICK)
         self._merger = self._loop.timer(0.0, self._merge) if self._merge else None
         # The last thing before the loop sleeps.  A callback of its own for every flush would make
-        # the loop poll once more each time, a good part of the work for a single call.
-        self._flusher = self._loop.prepare(ref=False, priority=LATE)
+        # the loop poll once more each time, a good part of the work for a single call.  Always on:
+        # one that a callback starts would first run after the next sleep.
+        self._flusher: Any = self._loop.prepare(ref=False, priority=LATE)
 
     def start(self) -> None:
-        """Begin to flush and to let time pass."""
+        """Begin to read and to let time pass."""
         self._ticker.start(self._tick)
         if self._merger is None:
-            self._flusher.start(self._flush)
+            self._flusher.start(flush, self.dirty)
+        if self.intake is not None:
+            self._reader.start(self.intake.turn, self.turns, SLICE)
 
     def adopt(self, connected: socket.socket, machine: M, tls: Tls | None = None) -> None:
         """Serve a connected socket that does not block, for as long as it lasts."""
@@ -124,6 +136,9 @@ class TcpConnections(Generic[M]):
         self._flusher.stop()
         for peer in list(self._peers):
             peer.shut()
+        if self._reader is not None:
+            self._reader.stop()
+            self._reader.close()
 
     def schedule(self) -> None:
         """Flush the connections in `dirty` when the merge window ends."""
@@ -181,9 +196,11 @@ class Peer(Generic[M]):
         self._receive: Callable[[int], bytes] = self._receive_first
         self._room = SMALL_READ
         loop = gevent.get_hub().loop
-        self._reader: Any = loop.io(connected.fileno(), WATCH_READ)
+        inlet = peers.intake.open(connected.fileno(), self) if peers.intake is not None else None
+        self._reader: Any = inlet or loop.io(connected.fileno(), WATCH_READ)
         self._writer = loop.io(connected.fileno(), WATCH_WRITE)
         self._reader.start(self._on_readable)
+        self.transport.lent.inlet = inlet if is_bare else None
         self.transport.traffic = partial(traffic, connected)
         self.transport.on_output, self.transport.short_way = self._on_output, self._pipe.put
         self.transport.choose_way()
@@ -233,6 +250,7 @@ class Peer(Generic[M]):
         if not self._open:
             return
         self._open = False
+        self.transport.sinks_changed()
         for watcher in (self._reader, self._writer):
             watcher.stop()
             watcher.close()
@@ -241,6 +259,7 @@ class Peer(Generic[M]):
         self._pipe.close()
         self.transport.short_way = None
         self.transport.choose_way()
+        self.transport.lent.inlet = None
         self.transport.on_output = self.transport.on_reading = self.transport.on_behind = None
 
     def send_failed(self, error: OSError, output: Sequence[bytes | memoryview]) -> None:
@@ -270,8 +289,26 @@ class Peer(Generic[M]):
         except Exception:
             self._failed()
 
-    def _failed(self) -> None:
-        log.exception("a connection fails")
+    def take(self, data: bytes) -> None:
+        """Have the machine use what the intake has read of other than usual audio."""
+        begun = now()
+        if not self.transport.closed:
+            self._feed(data)
+        self._turns.spent += now() - begun
+
+    def read_failed(self, error: OSError | None) -> None:
+        """End the connection for an error of the intake, or at the end of the stream."""
+        self._lost("closed by the peer" if error is None else error.strerror or "error")
+
+    def sink_failed(self, error: Exception) -> None:
+        """End the connection for an error that a message of the intake has caused."""
+        if isinstance(error, RemoteError):
+            self.guard(self.machine.abort, str(error), now())
+        else:
+            self._failed(error)
+
+    def _failed(self, error: Exception | None = None) -> None:
+        log.error("a connection fails", exc_info=error or True)
         try:
             self.machine.abort("internal error", now())
         except Exception:
@@ -297,7 +334,6 @@ class Peer(Generic[M]):
 
     @property
     def is_reading(self) -> bool:
-        """Whether it may be read."""
         return self._open and self._reader.active
 
     def read(self) -> None:

@@ -1,7 +1,7 @@
 """TLS that takes bytes and gives bytes, for sockets that other modules read and write.
 
-Implements nothing of its own: OpenSSL does it all, fed and emptied through memory, so that one
-system call still carries all that a connection has to send in one turn of the loop.
+Implements nothing of its own: OpenSSL does it all, fed and emptied through memory.  So one system
+call still carries all that a connection has to send in one turn of the loop.
 """
 
 import ssl

@@ -35,9 +35,9 @@ class ReconnectBackoff:
     """The waits between the attempts of a link; times in s.
 
     The first wait is `first`, each next one twice as long up to `most`, and all are shortened at
-    random by up to a quarter, so that not all links reconnect at once.  A link that ran for
-    `steady` begins with the first wait again.  An attempt fails without an answer for `answer`,
-    and after `attempts` failures in a row the link gives up.
+    random by up to a quarter.  So not all links reconnect at once.  A link that ran for `steady`
+    begins with the first wait again.  An attempt fails without an answer for `answer`, and after
+    `attempts` failures in a row the link gives up.
     """
 
     first: float = 1.0

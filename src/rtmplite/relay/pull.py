@@ -59,7 +59,7 @@ class Pull(Link):
         super().tick(now)
 
     def ask(self, session: RelaySession) -> None:
-        """RTMP 1.0 §7.2.2.1."""
+        """Ask to play the stream: RTMP 1.0 §7.2.2.1."""
         session.set_buffer_length(session.stream_id, BUFFER)
         session.send("play", session.target.stream, START, stream_id=session.stream_id)
 

@@ -57,7 +57,7 @@ class Push(Link):
         session.call("FCPublish", session.target.stream)
 
     def ask(self, session: RelaySession) -> None:
-        """RTMP 1.0 §7.2.2.6."""
+        """Ask to publish the stream: RTMP 1.0 §7.2.2.6."""
         session.send("publish", session.target.stream, "live", stream_id=session.stream_id)
 
     def _started(self, session: RelaySession, now: float) -> None:

@@ -62,6 +62,7 @@ class Relays:
 
     A stream is pushed from its beginning to its end, by every rule of `push` that matches it; it is
     pulled by the first rule of `pull` that does, while it has players and no other publisher.
+    `is_elsewhere` says whether another process of this server publishes it, or is to pull it.
     """
 
     def __init__(
@@ -77,12 +78,13 @@ class Relays:
     ) -> None:
         self._dial, self._random, self._backoff = dial, random, backoff
         self._push, self._pull, self._on_change = tuple(push), tuple(pull), on_change
+        self.is_elsewhere: Callable[[str, str], bool] = lambda app, name: False
         self._pushes: dict[tuple[str, str], list[Push]] = {}
         self._pulls: dict[tuple[str, str], Pull] = {}
         registry.on_begin.append(self._begun)
         registry.on_end.append(self._over)
         registry.on_audience.append(self._watched)
-        registry.fetchers.append(self._can_fetch)
+        registry.fetchers.append(self.can_fetch)
 
     @property
     def links(self) -> list[Link]:
@@ -138,7 +140,9 @@ class Relays:
                 pull.stop(now)
             elif not live.publishing:
                 pull.start(now)  # it had stopped if a client published here
-        elif watched and not live.publishing and (target := self._source(*key)) is not None:
+        elif not watched or live.publishing or self.is_elsewhere(*key):
+            return
+        elif (target := self._source(*key)) is not None:
             pull = Pull(live, target, self._dial, self._random, self._backoff)
             pull.on_change = self._on_change
             self._pulls[key] = pull
@@ -147,5 +151,6 @@ class Relays:
     def _source(self, app: str, name: str) -> Target | None:
         return next((target for rule in self._pull if (target := rule.target(app, name))), None)
 
-    def _can_fetch(self, app: str, name: str) -> bool:
+    def can_fetch(self, app: str, name: str) -> bool:
+        """Whether a rule says where to pull that stream from."""
         return self._source(app, name) is not None

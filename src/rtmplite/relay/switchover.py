@@ -2,7 +2,7 @@
 
 E-RTMP v2 §"Message Flow When Handling NetConnection.Connect.ReconnectRequest": the old server is
 played up to a place where the new one can begin.  Either server may be ahead.  The publisher may
-have been asked to move as well, so the old stream may end at any moment, and may contain the first
+have been asked to move as well.  So the old stream may end at any moment, and may contain the first
 key frame of the new one.
 
     >>> passed, ahead = PlayedPosition(), StandbyBuffer()

@@ -6,6 +6,7 @@ socket is told by `on_output` that there are some.  All times are in seconds on 
 runs backwards.
 """
 
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol, Self
@@ -15,6 +16,7 @@ from rtmplite.limits.memory_budget import Account, MemoryBudget
 from rtmplite.live.timestamp_rebase import ANSWER, QUIET
 from rtmplite.rtmp.bandwidth import Throttle
 from rtmplite.rtmp.handshake import ClientHandshake, ServerHandshake
+from rtmplite.rtmp.lent_reading import LentReading
 from rtmplite.rtmp.message_transport import ConnectionLimits, MessageTransport
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.chunk_reader import ChunkReader
@@ -27,7 +29,7 @@ from rtmplite.rtmp.wire.chunk_writer import (
     encode_absolute,
 )
 from rtmplite.rtmp.wire.command import Command
-from rtmplite.rtmp.wire.message import Message
+from rtmplite.rtmp.wire.message import Message, MessageType
 
 if TYPE_CHECKING:
     from rtmplite.live.streams import LivePlayer, LiveStream, Viewer
@@ -65,9 +67,9 @@ class ChunkTransport(MessageTransport):
     """The half of a connection over the chunk stream that servers and clients share.
 
     Own design: it reads no further while `reading` is false (someone asked for a pause) or
-    `deciding` is true (the peer's last command has no answer yet), and a few bytes that come in
-    the meantime are kept.  Where `on_behind` is set, `receive` uses at most `AT_ONCE` messages; it
-    is called when more are left, and `receive` is to be called again for them.
+    `deciding` is true (the peer's last command has no answer yet).  A few bytes that come in the
+    meantime are kept.  Where `on_behind` is set, `receive` uses at most `AT_ONCE` messages; it is
+    called when more are left, and `receive` is to be called again for them.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class ChunkTransport(MessageTransport):
         self._handshake: ServerHandshake | ClientHandshake | None = handshake
         self._account = account or Account(MemoryBudget())
         self._reader = ChunkReader(limits.message, account=self._account)
+        self.lent = LentReading(self._reader)
         self._writer = ChunkWriter()
         self._held, self._backlog = b"", deque[Message]()
         self._busy = False
@@ -107,6 +110,8 @@ class ChunkTransport(MessageTransport):
         """
         if self.closed:
             return
+        if self.lent.is_lent:
+            self._reclaim()
         self._heard, self._pinged, self._probed = now, None, None
         try:
             if self.output_size > self.limits.unread:
@@ -150,6 +155,7 @@ class ChunkTransport(MessageTransport):
 
         Own design: for the socket's owner, which may take media at less cost than `put` does.
         """
+        self._reclaim()
         is_short = not (self.closed or self._throttle is not None or self.output_size)
         for player in self._players:
             player.go_by(self.short_way if is_short else None)
@@ -241,6 +247,7 @@ class ChunkTransport(MessageTransport):
         """Own design: when to call `tick`, None once closed."""
         if self.closed:
             return None
+        self._note_heard(self.lent.follow())
         if not self._settled:
             at = self._opened + self.limits.setup
         elif self._pinged is not None:
@@ -274,6 +281,7 @@ class ChunkTransport(MessageTransport):
 
     def is_silent(self, now: float, answer: float = ANSWER) -> bool:
         """Whether a publisher neither sends nor answers a ping for so long: RTMP 1.0 §7.1.7."""
+        self._note_heard(self.lent.follow())
         is_heard = self.reading and not self.deciding
         return is_heard and self._probed is not None and now - self._probed >= answer
 
@@ -290,7 +298,29 @@ class ChunkTransport(MessageTransport):
         self._held = b""
         self._account.close()
 
+    def sinks_changed(self) -> None:
+        """Own design: read everything here, from the next message on."""
+        self._reclaim()
+
+    def _lend(self, stream_id: int) -> None:
+        """Have usual audio read elsewhere from now on, if nothing waits and nobody has to."""
+        if self.closed or self.deciding or not self.reading or self.output_size or self._throttle:
+            return
+        most = sys.maxsize
+        if self._ack_every:
+            most = self._ack_every - (self._reader.bytes_received - self._acknowledged)
+        self.lent.begin(stream_id, most, self.user.audio_sink(stream_id))
+
+    def _reclaim(self) -> None:
+        self._note_heard(self.lent.end())
+
+    def _note_heard(self, heard: float | None) -> None:
+        if heard is not None:
+            self._heard, self._pinged, self._probed = heard, None, None
+            self.user.heard_audio(heard)
+
     def _reading_changed(self) -> None:
+        self._reclaim()
         if self.on_reading is not None:
             self.on_reading(self)
 
@@ -312,6 +342,7 @@ class ChunkTransport(MessageTransport):
             if data:
                 backlog.extend(reader.feed(data))
             most = len(backlog) if self.on_behind is None else AT_ONCE
+            message = None
             while most and backlog and self.reading and not self.deciding:
                 most -= 1
                 message = backlog.popleft()
@@ -323,8 +354,11 @@ class ChunkTransport(MessageTransport):
                 self._acknowledge()
         finally:
             self._busy = False
-        if backlog and self.is_behind and self.on_behind is not None:
-            self.on_behind()
+        if backlog:
+            if self.is_behind and self.on_behind is not None:
+                self.on_behind()
+        elif message is not None and message.type_id == MessageType.AUDIO and self.lent.is_due():
+            self._lend(message.stream_id)
 
     def _shake(
         self, handshake: ServerHandshake | ClientHandshake, data: bytes, now: float

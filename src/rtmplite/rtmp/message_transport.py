@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from rtmplite.amf.values import Value
 from rtmplite.errors import RemoteError
 from rtmplite.live.timestamp_rebase import ANSWER
+from rtmplite.rtmp.lent_reading import AudioSink
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.aggregate import aggregated
 from rtmplite.rtmp.wire.command import Command
@@ -111,6 +112,9 @@ class MessageTransport:
 
     def synchronize(self, *stream_ids: int) -> None:
         """Let later messages of these streams arrive after earlier ones, if need be."""
+
+    def sinks_changed(self) -> None:
+        """Note that published media go elsewhere from now on: see `ConnectionEnd.audio_sink`."""
 
     def stream_ended(self, stream_id: int) -> None:
         """Release the resources of a message stream that has ended."""
@@ -295,6 +299,16 @@ class ConnectionEnd:
 
     def on_media(self, message: Message, now: float) -> None:
         """A message of type 8, 9, 15 or 18 has come."""
+
+    def audio_sink(self, stream_id: int) -> AudioSink | None:
+        """Where `on_media` leads audio of this stream that is no header, if it goes straight there.
+
+        It does so until `MessageTransport.sinks_changed`, or another message that has come.
+        """
+        return None
+
+    def heard_audio(self, now: float) -> None:
+        """Audio has gone to `audio_sink`, the last at this time."""
 
     def on_shared(self, message: SharedObject, now: float) -> None:
         """A message of type 16 or 19 has come."""

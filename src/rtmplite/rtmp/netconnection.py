@@ -12,6 +12,7 @@ from rtmplite.amf.values import Value
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp import reconnect
+from rtmplite.rtmp.lent_reading import AudioSink
 from rtmplite.rtmp.message_transport import ConnectionEnd, ConnectionLimits, MessageTransport, text
 from rtmplite.rtmp.netstream import MAX_NAME, ServedClient, ServerStream
 from rtmplite.rtmp.netstream import State as StreamState
@@ -334,6 +335,15 @@ class NetConnection(ConnectionEnd):
         self._active = now
         if (stream := self.streams.get(message.stream_id)) is not None:
             stream.on_media(message, now)
+
+    def audio_sink(self, stream_id: int) -> AudioSink | None:
+        """Own design: where `on_media` would lead audio of this stream."""
+        stream = self.streams.get(stream_id)
+        return stream.audio_sink if stream is not None else None
+
+    def heard_audio(self, now: float) -> None:
+        """Own design: as `on_media` notes it."""
+        self._active = now
 
     @property
     def amf3(self) -> bool:

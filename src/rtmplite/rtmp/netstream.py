@@ -15,6 +15,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.live.duration_limit import DurationLimit
 from rtmplite.live.streams import LivePlayer, LiveStream, MendedSink, Sink, mended
 from rtmplite.live.timestamp_rebase import ANSWER
+from rtmplite.rtmp.lent_reading import AudioSink
 from rtmplite.rtmp.message_transport import ConnectionEnd, text
 from rtmplite.rtmp.wire import control
 from rtmplite.rtmp.wire.capabilities import Capabilities
@@ -204,6 +205,11 @@ class ServerStream:
             type_id, payload = MessageType.DATA, payload[1:]
         self._sink.write(type_id, timestamp, payload, now)
 
+    @property
+    def audio_sink(self) -> AudioSink | None:
+        """Where `on_media` leads audio now, if it goes straight there."""
+        return self._sink.audio_sink if self._sink is not None else None
+
     def on_command(self, command: Command, now: float) -> bool:
         """Obey a NetStream command; false if §7.2.2 has no such command."""
         if (handler := _COMMANDS.get(command.name)) is None:
@@ -254,6 +260,7 @@ class ServerStream:
     def replaced(self, now: float) -> None:
         """Tell that another publishes under this name, and close; the sink goes to that one."""
         self._sink = None
+        self.connection.transport.sinks_changed()
         description = f"{self.name} is published by another client now."
         self.end_publish("NetStream.Publish.BadName", description, now)
 
@@ -353,6 +360,7 @@ class ServerStream:
         if player is not None:
             player.leave(now)
         if sink is not None:
+            self.connection.transport.sinks_changed()
             sink.end(now)
         withdraw, self.on_withdrawn = self.on_withdrawn, None
         if Do.WITHDRAW in todo and withdraw is not None:

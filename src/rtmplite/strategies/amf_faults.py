@@ -8,27 +8,16 @@ from struct import pack
 from typing import Final
 
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
 
 from rtmplite.amf import amf0, amf3, u29
 from rtmplite.amf.values import Value
-from rtmplite.strategies.faults import Drawn, Fault, Octets, broken, cut
+from rtmplite.strategies.faults import Fault, Octets, cut
 
 # Few and fixed: what is drawn here is the broken value.
 _WHOLE: Final[tuple[Value, ...]] = (None, 1.5, "play", [None, "a"], {"a": {"b": True}})
 _TEXT: Final = st.text("aé€", min_size=1, max_size=12).map(str.encode)
 _EIGHT: Final = st.binary(min_size=8, max_size=8)
 _AHEAD: Final = st.integers(5000, 0xFFFF)  # an index beyond what any of these messages has
-
-
-def amf0_messages() -> SearchStrategy[Drawn[bytes]]:
-    """AMF0 with one fault: AMF0 §2."""
-    return broken(AMF0_FAULTS)
-
-
-def amf3_messages() -> SearchStrategy[Drawn[bytes]]:
-    """AMF3 with one fault: AMF3 §3."""
-    return broken(AMF3_FAULTS)
 
 
 def _amf0(name: str, section: str, octets: Octets) -> Fault[bytes]:

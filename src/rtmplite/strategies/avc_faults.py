@@ -10,20 +10,10 @@ from hypothesis.strategies import SearchStrategy
 
 from rtmplite.flv.avc import SPS, AvcConfig, SequenceParameters
 from rtmplite.strategies.avc import BitWriter, avc_configs, avc_units, sequence_parameter_sets
-from rtmplite.strategies.faults import Drawn, Fault, broken, cut
+from rtmplite.strategies.faults import Fault, cut
 
 _RECORD: Final = "FLV 10.1 §E.4.3.2"
 _SET: Final = "H.264 7.4.2.1.1"
-
-
-def config_records() -> SearchStrategy[Drawn[bytes]]:
-    """Records with one fault: FLV 10.1 §E.4.3.2."""
-    return broken(CONFIG_FAULTS)
-
-
-def parameter_sets() -> SearchStrategy[Drawn[bytes]]:
-    """Sequence parameter sets with one fault.  Own design: each breaks H.264, clause 7.4.2.1.1."""
-    return broken(SPS_FAULTS)
 
 
 def cut_usability() -> SearchStrategy[tuple[bytes, SequenceParameters]]:

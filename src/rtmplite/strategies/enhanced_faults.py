@@ -7,30 +7,14 @@ is unknown but has a known layout, such as a FourCC, is no fault.
 from typing import Final
 
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
 
-from rtmplite.strategies.faults import Drawn, Fault, Octets, broken, cut
+from rtmplite.strategies.faults import Fault, Octets, cut
 
 _AUDIO: Final = 'E-RTMP v2 §"Enhanced Audio"'
 _VIDEO: Final = 'E-RTMP v2 §"Enhanced Video"'
 _CODEC: Final = st.sampled_from([b"Opus", b"mp4a", b"av01", b"hvc1", b"????"])
 _DATA: Final = st.binary(max_size=12)
 _PICTURES: Final = st.sampled_from([1, 2, 3, 4])  # frame types
-
-
-def audio_payloads() -> SearchStrategy[Drawn[bytes]]:
-    """Audio with one fault: E-RTMP v2 §"Enhanced Audio"."""
-    return broken(AUDIO_FAULTS)
-
-
-def video_payloads() -> SearchStrategy[Drawn[bytes]]:
-    """Video with one fault: E-RTMP v2 §"Enhanced Video"."""
-    return broken(VIDEO_FAULTS)
-
-
-def multichannel_bodies() -> SearchStrategy[Drawn[bytes]]:
-    """Multichannel configurations with one fault: E-RTMP v2 §"Enhanced Audio"."""
-    return broken(MULTICHANNEL_FAULTS)
 
 
 def _audio(packet_type: int) -> Octets:

@@ -9,35 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from rtmplite.amf import amf0
-from rtmplite.strategies.faults import Drawn, Fault, Octets, broken, cut
+from rtmplite.strategies.faults import Fault, Octets, cut
 from rtmplite.strategies.flv import files, tags
 
 _TAG: Final = tags().map(bytes)
-
-
-def broken_files() -> SearchStrategy[Drawn[bytes]]:
-    """Files with one fault: FLV 10.1 §E.2, §E.3."""
-    return broken(FILE_FAULTS)
-
-
-def broken_tags() -> SearchStrategy[Drawn[bytes]]:
-    """Tags with one fault: FLV 10.1 §E.4.1."""
-    return broken(TAG_FAULTS)
-
-
-def broken_audio() -> SearchStrategy[Drawn[bytes]]:
-    """Bodies of audio tags with one fault: FLV 10.1 §E.4.2.1."""
-    return broken(AUDIO_FAULTS)
-
-
-def broken_video() -> SearchStrategy[Drawn[bytes]]:
-    """Bodies of video tags with one fault: FLV 10.1 §E.4.3.1."""
-    return broken(VIDEO_FAULTS)
-
-
-def broken_descriptions() -> SearchStrategy[Drawn[bytes]]:
-    """Descriptions of streams with one fault: FLV 10.1 §E.5."""
-    return broken(DESCRIPTION_FAULTS)
 
 
 FILE_FAULTS: Final = (

@@ -7,25 +7,14 @@ catalogue.
 from typing import Final
 
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
 
 from rtmplite.flv.hevc import SPS, kind_of
 from rtmplite.strategies.avc import BitWriter
-from rtmplite.strategies.faults import Drawn, Fault, broken, cut
+from rtmplite.strategies.faults import Fault, cut
 from rtmplite.strategies.hevc import hevc_configs, hevc_parameter_sets, hevc_units
 
 _RECORD: Final = 'E-RTMP v2 §"Enhanced Video"'
 _SET: Final = "H.265 7.4.3.2.1"
-
-
-def config_records() -> SearchStrategy[Drawn[bytes]]:
-    """Records with one fault: E-RTMP v2 §"Enhanced Video"."""
-    return broken(CONFIG_FAULTS)
-
-
-def parameter_sets() -> SearchStrategy[Drawn[bytes]]:
-    """Sequence parameter sets with one fault.  Own design: each breaks H.265, clause 7.4.3.2.1."""
-    return broken(SPS_FAULTS)
 
 
 _WHOLE: Final = hevc_configs().map(bytes)

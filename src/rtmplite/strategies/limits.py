@@ -9,7 +9,6 @@ from struct import pack
 from typing import Final
 
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
 
 from rtmplite.amf import amf0, u29
 from rtmplite.amf.cursor import MAX_DEPTH
@@ -23,50 +22,10 @@ from rtmplite.rtmp.wire.command import MAX_COMMAND
 from rtmplite.rtmp.wire.message import Message, MessageType
 from rtmplite.rtmp.wire.shared_object import MAX_EVENTS, MAX_MESSAGE
 from rtmplite.strategies.avc import BitWriter
-from rtmplite.strategies.faults import Drawn, Fault, Octets, broken
+from rtmplite.strategies.faults import Fault, Octets
 
 _MORE: Final = st.integers(1, 9)  # than a limit
 _TINY: Final = 4096  # objects, whose octets say so little that they take the budget for memory
-
-
-def amf0_messages() -> SearchStrategy[Drawn[bytes]]:
-    """AMF0 beyond a limit: AMF0 §2."""
-    return broken(AMF0_LIMITS)
-
-
-def amf3_messages() -> SearchStrategy[Drawn[bytes]]:
-    """AMF3 beyond a limit: AMF3 §3."""
-    return broken(AMF3_LIMITS)
-
-
-def chunk_streams() -> SearchStrategy[Drawn[bytes]]:
-    """Chunk streams beyond a limit: RTMP 1.0 §5.3."""
-    return broken(CHUNK_LIMITS)
-
-
-def messages() -> SearchStrategy[Drawn[Message]]:
-    """Commands, shared objects and aggregates beyond a limit: RTMP 1.0 §7.1."""
-    return broken(MESSAGE_LIMITS)
-
-
-def audio_payloads() -> SearchStrategy[Drawn[bytes]]:
-    """Enhanced audio beyond a limit: E-RTMP v2 §"Enhanced Audio"."""
-    return broken(AUDIO_LIMITS)
-
-
-def video_payloads() -> SearchStrategy[Drawn[bytes]]:
-    """Enhanced video beyond a limit: E-RTMP v2 §"Enhanced Video"."""
-    return broken(VIDEO_LIMITS)
-
-
-def h264_sets() -> SearchStrategy[Drawn[bytes]]:
-    """Sequence parameter sets of H.264 of larger pictures than ours reads: H.264 A.3.1."""
-    return broken(H264_LIMITS)
-
-
-def option_fields() -> SearchStrategy[Drawn[bytes]]:
-    """Certificates, discriminators and keying components beyond a limit: RFC 7425 §4.3.1."""
-    return broken(OPTION_LIMITS)
 
 
 def _nested(*opened: tuple[bytes, bytes]) -> Octets:

@@ -1,7 +1,7 @@
 """RTMFP packets, chunks and startup components that every reader must refuse.
 
 Own design, over RFC 7016 §2 and RFC 7425 §4 and §5.  A receiver leaves out a broken chunk and reads
-the rest of the packet (RFC 7016 §2.3), so a broken chunk is drawn alone, by type and payload.
+the rest of the packet (RFC 7016 §2.3).  So a broken chunk is drawn alone, by type and payload.
 """
 
 from typing import Final, TypeAlias
@@ -11,7 +11,7 @@ from hypothesis.strategies import SearchStrategy
 
 from rtmplite.rtmfp.wire.option import Option, encode_options
 from rtmplite.rtmfp.wire.vlu import encode_counted, encode_vlu
-from rtmplite.strategies.faults import Drawn, Fault, Octets, broken, cut
+from rtmplite.strategies.faults import Fault, Octets, cut
 
 Chunk: TypeAlias = tuple[int, bytes]  # type and payload
 
@@ -30,51 +30,6 @@ _LONG_VLU: Final = st.integers(1 << 64, 1 << 70).map(
         + bytes((number & 0x7F,))
     )
 )
-
-
-def packets() -> SearchStrategy[Drawn[bytes]]:
-    """Plain packets with one fault: RFC 7016 §2.2.4."""
-    return broken(PACKET_FAULTS)
-
-
-def startup_chunks() -> SearchStrategy[Drawn[Chunk]]:
-    """Chunks of startup packets with one fault: RFC 7016 §2.3.2 and §2.3.4 to §2.3.8."""
-    return broken(STARTUP_FAULTS)
-
-
-def session_chunks() -> SearchStrategy[Drawn[Chunk]]:
-    """Chunks of sessions with one fault: RFC 7016 §2.3.1, §2.3.3 and §2.3.9 to §2.3.18."""
-    return broken(SESSION_FAULTS)
-
-
-def flow_openings() -> SearchStrategy[Drawn[tuple[Option, ...]]]:
-    """The options of a new flow, for which it must be rejected: RFC 7016 §2.3.11.1."""
-    return broken(OPENING_FAULTS)
-
-
-def certificates() -> SearchStrategy[Drawn[bytes]]:
-    """Certificates with one fault: RFC 7425 §4.3."""
-    return broken(CERTIFICATE_FAULTS)
-
-
-def epds() -> SearchStrategy[Drawn[bytes]]:
-    """Endpoint discriminators with one fault: RFC 7425 §4.4."""
-    return broken(EPD_FAULTS)
-
-
-def components() -> SearchStrategy[Drawn[bytes]]:
-    """Session keying components with one fault: RFC 7425 §4.5."""
-    return broken(COMPONENT_FAULTS)
-
-
-def metadata() -> SearchStrategy[Drawn[bytes]]:
-    """Metadata for which a flow must be rejected: RFC 7425 §5.1.1."""
-    return broken(METADATA_FAULTS)
-
-
-def flow_messages() -> SearchStrategy[Drawn[bytes]]:
-    """Messages in flows with one fault: RFC 7425 §5.1.2, §5.2, §5.3.4."""
-    return broken(MESSAGE_FAULTS)
 
 
 def _joined(*parts: Octets) -> Octets:

@@ -8,41 +8,15 @@ from struct import pack
 from typing import Final
 
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
 
 from rtmplite.amf import amf0
 from rtmplite.rtmp.wire.message import Message, MessageType
-from rtmplite.strategies.faults import Drawn, Fault, Octets, broken
+from rtmplite.strategies.faults import Fault, Octets
 from rtmplite.strategies.rtmp import chunk_streams
 
 _UNUSED: Final = st.sampled_from([4, 40, 62, 65, 300])  # chunk streams that no valid draw uses
 _U32: Final = st.integers(0, 0xFFFFFFFF)
 _EVENTS: Final = [0, 1, 2, 3, 4, 6, 7]
-
-
-def chunk_stream_faults() -> SearchStrategy[Drawn[bytes]]:
-    """Valid output of a sender, and then one fault: RTMP 1.0 §5.3.1, §5.4."""
-    return broken(CHUNK_FAULTS)
-
-
-def control_faults() -> SearchStrategy[Drawn[Message]]:
-    """Protocol control and user control messages with one fault: RTMP 1.0 §5.4 and §6.2."""
-    return broken(CONTROL_FAULTS)
-
-
-def command_faults() -> SearchStrategy[Drawn[Message]]:
-    """Commands with one fault: RTMP 1.0 §7.1.1."""
-    return broken(COMMAND_FAULTS)
-
-
-def shared_object_faults() -> SearchStrategy[Drawn[Message]]:
-    """Shared object messages with one fault: RTMP 1.0 §7.1.3."""
-    return broken(SHARED_OBJECT_FAULTS)
-
-
-def aggregate_faults() -> SearchStrategy[Drawn[Message]]:
-    """Aggregate messages with one fault: RTMP 1.0 §7.1.6."""
-    return broken(AGGREGATE_FAULTS)
 
 
 def _basic(fmt: int) -> Octets:

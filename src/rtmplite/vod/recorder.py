@@ -96,7 +96,7 @@ class Recorder:
         return out + data
 
     def growth(self) -> list[tuple[int, bytes]]:
-        """Give positions and bytes of length and size as the file grows; none if not ours."""
+        """Give positions and bytes that tell the length and the size so far; none if not ours."""
         places = growing(self._description, self.duration, self._size) if self._size else []
         return [(_HEADER + HEADER_SIZE + at, data) for at, data in places]
 

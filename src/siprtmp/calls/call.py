@@ -13,6 +13,8 @@ from functools import partial
 from typing import Final, Protocol
 
 from p2psip.errors import LocalError, RemoteError
+from p2psip.sdp.jsep import is_of_browser
+from p2psip.sdp.sdes_transport import SrtpTerms
 from p2psip.server.call_allowance import Ticket
 from p2psip.server.port_shares import PortShare, PortShares
 from p2psip.sip.message import Request, Response
@@ -24,14 +26,16 @@ from p2psip.ua.requests.digest_client import Login
 from p2psip.ua.transfers import Referral
 from p2psip.ua.ua import UserAgent
 from p2psip.ua.uas import IncomingCall
-from siprtmp.calls import failures
+from siprtmp.calls import failures, srtp_use
 from siprtmp.calls.call_info import DTMF_RELAY, CallInfo
 from siprtmp.calls.call_log import CallLog, Origin
 from siprtmp.calls.descriptions import Descriptions
-from siprtmp.calls.observer import CallObserver
+from siprtmp.calls.observer import CallEvent, CallObserver
+from siprtmp.calls.srtp_use import Privacy
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.calls.trunks import Dialling, Invitation, Trunks
 from siprtmp.media.dtmf import keys_in
+from siprtmp.media.negotiation import Negotiation
 from siprtmp.media.sdp_map import MediaPlan
 from siprtmp.media.session import MediaSession, MediaStatistics, PeerFormat, Publish
 from siprtmp.media.sink import MediaSink
@@ -61,6 +65,7 @@ class Call:
         self.log = CallLog(context.log, context.count_unsuitable, self._whose)
         self.media = media = MediaSession(self, self.log, sink)
         self.publish_ended, self.record = media.publish_ended, media.record
+        self.mute = media.mute
         self.request_key_frame = media.request_key_frame
         self._ringing: IncomingCall | None = None
         self._told: tuple[int, str] | None = None  # the last provisional response
@@ -79,13 +84,14 @@ class Call:
         context, self.names, self.descriptions.are_proven = self.context, wanted.names, True
         dialling = self.dialling = context.trunks.plan(wanted, now)
         caller, callee = str(wanted.from_.uri), str(dialling.to.uri)
-        origin = Origin("out", caller, callee, f"RTMP:{self.user.host}", now)
+        origin = Origin("out", caller, callee, self.user.source, now)
         try:
             self._ticket = context.tolls.begin(self.user.payer, dialling.checked, now)
         except RemoteError as error:
             self.log.refused(origin, dialling.checked, error)
             raise
         peers = context.phone_hosts(dialling.to.uri, now) or (dialling.host,)
+        context.agree(self.media.terms, dialling, now)
         try:
             context.open(self, peers, now, self._share)
             offer = self.media.offer(now, unnamed=wanted.unnamed)
@@ -110,6 +116,8 @@ class Call:
         self.trunk_name = trunk.settings.name if trunk is not None else None
         self._ticket, self._share = context.tolls.take(server), context.share(server, now)
         source = f"{flow.transport}:{flow.remote[0]}"
+        self.media.terms.is_browser = context.comes_from_browser(call.remote_sdp)
+        self.media.terms.srtp = context.terms_by(srtp_use.of_request(request, flow))
         self._begin(Origin("in", str(request.from_.uri), str(request.uri), source, now))
         try:
             self.descriptions.check(call, context.media.host_for(peers), now)
@@ -122,6 +130,7 @@ class Call:
     def ring(self, now: float) -> None:
         if self._ringing is not None:
             self._ringing.ring(now)
+            self._tell(CallEvent.RINGING, now)
 
     def answer(self, names: Sequence[str], now: float, *, early: bool = False) -> None:
         """Send 200 with the codecs named that the offer has too: RFC 3261 §13.3.1.4.
@@ -157,7 +166,7 @@ class Call:
             self.call.bye(now, cause)
             self._end(now, reason)
 
-    def drop(self, now: float, reason: str, cause: str | None = None) -> None:
+    def drop(self, now: float, reason: str = RELAY_LOST, cause: str | None = None) -> None:
         """Hang up for a reason of the gateway's, and tell the user: RFC 3261 §15."""
         if not self._over:
             self.hang_up(now, reason, cause)
@@ -202,6 +211,16 @@ class Call:
         return self.call
 
     @property
+    def is_muted(self) -> bool:
+        """Whether the phone does not hear what is published."""
+        return self.media.is_muted
+
+    @property
+    def holds(self) -> bool:
+        """Whether we have the phone on hold: RFC 3264 §8.4."""
+        return self.media.terms.holds
+
+    @property
     def plan(self) -> MediaPlan | None:
         return self.media.terms.plan
 
@@ -223,6 +242,7 @@ class Call:
         self.descriptions.early(call, sdp, now)
         if (status, reason) != self._told:
             self._told = status, reason
+            self._tell(CallEvent.RINGING, now)
             self.user.on_call_ringing(status, reason, now)
 
     def on_accepted(self, call: UserAgentCall, sdp: bytes | None, now: float) -> None:
@@ -235,6 +255,7 @@ class Call:
         self.up_at = now
         if self._share is not None:
             self._share.confirm()
+        self._tell(CallEvent.ANSWERED, now)
         self.user.on_call_up(plan, now)
         if not self._over:
             self.context.on_up(self, now)
@@ -294,9 +315,15 @@ class Call:
         self._infos.take(content_type, body, now)
 
     def on_message(self, call: UserAgentCall, message: InstantMessage, now: float) -> None:
-        self.user.on_call_message(message, now)
+        is_read = self._tell(CallEvent.MESSAGE, now, message.text)
+        try:
+            self.user.on_call_message(message, now)
+        except RemoteError:
+            if not is_read:
+                raise
 
     def on_transfer(self, call: UserAgentCall, status: int, reason: str, now: float) -> None:
+        self._tell(CallEvent.TRANSFERRED, now, f"{status} {reason}")
         self.user.on_call_transferred(status, reason, now)
 
     def on_refer(self, call: UserAgentCall, referral: Referral, now: float) -> None:
@@ -316,6 +343,10 @@ class Call:
     def on_publish_changed(self, publish: Publish) -> None:
         """Have published messages go there, without a call between."""
         self.publish = publish
+
+    def on_digit(self, digit: str, now: float) -> None:
+        self._tell(CallEvent.DIGIT, now, digit)
+        self.media.sink.on_digit(digit, now)
 
     def on_quiet(self, now: float) -> None:
         """Ask a silent phone whether it is still there: RFC 3261 §11."""
@@ -339,10 +370,15 @@ class Call:
         self.context.calls.add(self)
         self.log.begin(origin, self.trunk_name)
         self.context.on_begin(self, origin.at)
+        self._tell(CallEvent.BEGUN, origin.at)
 
     def _tell_hold(self, now: float) -> None:
         if (held := self.descriptions.news_of_hold()) is not None:
+            self._tell(CallEvent.HELD if held else CallEvent.RESUMED, now)
             self.user.on_call_held(held, now)
+
+    def _tell(self, event: CallEvent, now: float, text: str = "") -> bool:
+        return self.context.on_event(self, event, text, now)
 
     def _info(self, content_type: str, body: bytes, now: float) -> None:
         if self.call is not None:
@@ -373,6 +409,7 @@ class Call:
         self.log.end(reason, seconds, self.media.statistics)
         self.context.calls.discard(self)
         self.context.on_end(self, reason, now)
+        self._tell(CallEvent.ENDED, now, reason)
         self._close(now)
 
     def _close(self, now: float) -> None:
@@ -400,13 +437,14 @@ class MediaEdge(Protocol):
     def open(
         self,
         session: MediaSession,
-        lost: Callable[[float], None],
+        lost: Callable[..., object],
         peers: Collection[str],
         now: float,
         share: PortShare | None = None,
     ) -> None:
         """Open a session with peers at these hosts; `lost(now)` is called if its way breaks.
 
+        That of a browser is told why: `lost(now, reason)`.
         Raises LocalError when no port is left, or none for `share`, whose ports these are.
         """
 
@@ -419,7 +457,12 @@ class CallContext:
     """The services that all calls of the gateway share.
 
     `share(server, now)` is the share of ports for an INVITE; None if the call may have any.
-    `phone_hosts(user, now)` are the hosts that the phones of a user of ours registered from.
+    `phone_hosts(user, now)` are the hosts that the phones of a user of ours registered from, and
+    `privacy_to(uri, now)` tells who could read what is sent there; `srtp` is the word of `--srtp`.
+    `on_event(call, event, text, now)` is told what happens to any call, and tells whether
+    somebody reads a message.
+    `has_browsers` says that there is a port for their media, and `is_browser(uri, now)` whether
+    the phones of a user are all in browsers.
     """
 
     agent: UserAgent
@@ -433,8 +476,13 @@ class CallContext:
     on_begin: Callable[[Call, float], None] = lambda call, now: None
     on_up: Callable[[Call, float], object] = lambda call, now: None
     on_end: Callable[[Call, str, float], None] = lambda call, reason, now: None
+    on_event: Callable[[Call, CallEvent, str, float], bool] = lambda *about: False
     share: Callable[[ServerHandle, float], PortShare | None] = lambda server, now: None
     phone_hosts: Callable[[Uri, float], Collection[str]] = lambda user, now: ()
+    srtp: str = "auto"
+    privacy_to: Callable[[Uri, float], Privacy] = lambda uri, now: srtp_use.of_uri(uri)
+    has_browsers: bool = False
+    is_browser: Callable[[Uri, float], bool] = lambda uri, now: False
     messages: Messages = field(init=False)
 
     def count_unsuitable(self) -> None:
@@ -449,9 +497,24 @@ class CallContext:
         """Have ports for the media of a call.  Raises RemoteError(503)."""
         call.media.terms.names = call.names
         try:
-            self.media.open(call.media, partial(call.drop, reason=RELAY_LOST), peers, now, share)
+            self.media.open(call.media, call.drop, peers, now, share)
         except LocalError as error:
             raise RemoteError(NO_PORT, 503) from error
+
+    def terms_by(self, privacy: Privacy) -> SrtpTerms:
+        """What we want of SRTP where the signalling is as private as this: RFC 4568 §8.3."""
+        return srtp_use.srtp_terms(self.srtp, privacy, self.random)
+
+    def agree(self, terms: Negotiation, dialling: Dialling, now: float) -> None:
+        """Set what we want of the media of a call that is to be placed: RFC 4568 §8.3."""
+        ways, wanted = dialling.ways, dialling.wanted.browser
+        are_browsers = all(self.is_browser(each, now) for each in ways)
+        terms.is_browser = self.has_browsers and (are_browsers if wanted is None else wanted)
+        terms.srtp = self.terms_by(min(self.privacy_to(each, now) for each in ways))
+
+    def comes_from_browser(self, offer: bytes | None) -> bool:
+        """Whether we can answer this offer as one of a browser: RFC 5763 §5."""
+        return self.has_browsers and offer is not None and is_of_browser(offer)
 
     def hosts_of(self, call: UserAgentCall, now: float) -> Collection[str]:
         """The hosts that the signalling comes from: the peer, or phones behind our own proxy."""

@@ -61,7 +61,7 @@ class CallInfo:
         """
         if content_type in KEY_TYPES and body:
             if digit := key_of(body):
-                self._media.sink.on_digit(digit, now)
+                self._media.on_digit(digit, now)
         elif content_type == MEDIA_CONTROL:
             self._refuses_updates |= b"general_error" in body
             if b"picture_fast_update" in body:

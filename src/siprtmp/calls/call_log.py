@@ -73,7 +73,10 @@ class CallLog:
         kind = "x-flv" if plan.x_flv is not None else ""
         if plan.video is not None:
             kind = ",".join(plan.video.names)
-        self.event("call-answer", codec=plan.audio.codec.name, **({"video": kind} if kind else {}))
+        keys = plan.audio.media.keys
+        more = {"video": kind} if kind else {}
+        more |= {"srtp": keys.ours.suite} if keys is not None else {}
+        self.event("call-answer", codec=plan.audio.codec.name, **more)
 
     def end(self, reason: str, seconds: float, of: MediaStatistics) -> None:
         video = {"video_sent": of.video_sent, "video_received": of.video_received}
@@ -85,6 +88,7 @@ class CallLog:
             received=of.received,
             **(video if of.has_video else {}),
             **({"left_out": of.left_out} if of.left_out else {}),
+            **({"srtp_refused": of.refused} if of.refused else {}),
         )
 
     def lack(self, theirs: SessionDescription) -> None:

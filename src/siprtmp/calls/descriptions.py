@@ -33,10 +33,12 @@ class Descriptions:
     def check(self, call: UserAgentCall, host: str, now: float) -> None:
         """Raise RemoteError(488) for an offer of which nothing could be answered from `host`."""
         if call.remote_sdp:
-            theirs = sdp_map.read(call.remote_sdp, self._hosts_of(call, now))
-            if not sdp_map.is_acceptable(theirs, codec_names.everything(), host=host):
+            terms = self._media.terms
+            theirs = terms.read(call.remote_sdp, self._hosts_of(call, now), host)
+            names, srtp = codec_names.everything(), terms.allowed_srtp
+            if not sdp_map.is_acceptable(theirs, names, host=host, srtp=srtp):
                 self._log.lack(theirs)
-                raise sdp_map.refusal(theirs)
+                raise sdp_map.refusal(theirs, srtp)
 
     def first(self, call: UserAgentCall, names: Sequence[str], now: float) -> bytes:
         """Answer the INVITE's offer with the codecs named; without one (late offer) make ours.
@@ -51,7 +53,7 @@ class Descriptions:
         try:
             return self._media.answer(call.remote_sdp, now, self._signalled(call, now))
         except RemoteError:
-            self._log.lack(sdp_map.read(call.remote_sdp, self._hosts_of(call, now)))
+            self._log.lack(self._media.terms.read(call.remote_sdp, self._hosts_of(call, now)))
             raise
 
     def early(self, call: UserAgentCall, sdp: bytes | None, now: float) -> None:

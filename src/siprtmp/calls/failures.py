@@ -1,6 +1,6 @@
 """The failures of a call on both sides: SIP statuses, and what RTMP clients are told.
 
-Own design: RTMP has no word for most failures of a call, so a client is told the SIP status and
+Own design: RTMP has no word for most failures of a call.  So a client is told the SIP status and
 reason as text, `486 Busy Here`, under one code for each kind of command.  The way back reads such a
 text.  What ends a call here before its answer has a status of its own towards the caller: RFC 3261
 §13.3.1.3, §21.

@@ -18,9 +18,11 @@ from siprtmp.calls import failures
 from siprtmp.calls.access.admission import Holder
 from siprtmp.calls.access.name_rights import NameRights
 from siprtmp.calls.call import CallContext
+from siprtmp.calls.neighbours import Neighbours
 
 BAD_NAME: Final = "NetStream.Publish.BadName"
 NOT_FOUND: Final = "NetStream.Play.StreamNotFound"
+NO_ROOM: Final = "There is no such room."
 PLAY_FAILED: Final = "NetStream.Play.Failed"
 KEY_FRAME_WANTED: Final = "NetStream.Publish.KeyFrameWanted"  # Own design: RTMP has no such code
 UNSUITABLE: Final = "NetStream.Publish.Unsuitable"  # Own design: what cannot be carried
@@ -34,6 +36,7 @@ class CallHome(Protocol):
 
     context: CallContext
     rights: NameRights
+    neighbours: Neighbours
 
     @property
     def caller(self) -> Address:

@@ -4,7 +4,7 @@ Own design: see `call_app`.  RFC 3261 §13 happens behind `Call`; the stream sid
 RTMP 1.0 §7.2.2.
 
 The states of a call and the keys of its phone are data messages `onStatus`, with an information
-object as RTMP 1.0 §7.2.2 describes it, whose code begins with NetStream.Call: the form in which
+object as RTMP 1.0 §7.2.2 describes it.  Its code begins with NetStream.Call: the form in which
 Flash Media Server tells a player of NetStream.Data.Start.  A command onStatus would not do:
 GStreamer gives up a publication when another one than NetStream.Publish.Start answers it, and a
 phone rings before that.
@@ -76,8 +76,9 @@ class NamedCall(StreamUser):
         super().__init__(home.context, remote)
         self.name, self._home, self._forget = name, home, forget
         self.log_id = f"call/{name}"
-        self._is_up = False
+        self._is_up, self._payer = False, ""
         self._hears: Call | None = None  # the call, once it can take audio
+        self._rings: Call | None = None  # the call, until a page has answered it
         self._void = DiscardPacer(self.on_hold_back, self.context.media.waker)
         self.holder: Holder | None = None  # none if only a route of the operator has named it
 
@@ -102,10 +103,13 @@ class NamedCall(StreamUser):
             stream.reject_publish(BAD_NAME, f"{self.name} is already published.", now)
             return
         self._publisher = stream
+        self.note()
         self.log_id = stream.client.id
         if not self.dials:
             stream.accept_publish(self, now)
-            if self._call is None:
+            if self._rings is not None:
+                self._answer(self._rings, now)
+            elif self._call is None:
                 source = f"RTMP:{self.host}"
                 log = self.context.log
                 log.event("call-wait", rtmp=self.log_id, name=self.name, source=source)
@@ -117,13 +121,41 @@ class NamedCall(StreamUser):
         except RemoteError as error:
             self.on_call_failed(error.status, error.reason, now)
 
-    def release(self, stream: ServerStream, now: float) -> None:
-        """Let go of a publisher that is lost, for `stream`, which wants the name.
+    def place(self, caller: Address, to: Address, payer: str, now: float) -> Call:
+        """Call somebody as `caller`, the user of this name, which the client has proved.
+
+        It counts for `payer`.  Raises RemoteError, 409 if the name has a call.
+        """
+        if self.dials or self._call is not None:
+            raise RemoteError("The name has a call", 409)
+        call = self._call = Call(self, self, self.context)
+        self._payer = payer
+        home = self._home
+        contact = home.contact(self.name, self.log_id)
+        try:
+            call.dial(Invitation(to, caller, contact, codec_names.offered()), now)
+        except RemoteError:
+            self._finished(now)
+            raise
+        self.note()
+        return call
+
+    def vouches(self, call_id: str) -> bool:
+        """Whether this is the call that has been placed for the name: RFC 3261 §22.3."""
+        call = self._call.call if self._call is not None and self._payer else None
+        return call is not None and call.id == call_id
+
+    def note(self) -> None:
+        """Tell the other workers what this name is used for."""
+        self._home.neighbours.has_name(self.name, self.holder, is_busy=self.is_busy)
+
+    def release(self, newcomer: tuple[str, bool], now: float) -> None:
+        """Let go of a publisher that is lost, for `newcomer`, which wants the name.
 
         A call that it had dialled ends; one that has come in goes on.
         """
         publisher = self._publisher
-        if publisher is None or not publisher.yields_to(stream.newcomer, now):
+        if publisher is None or not publisher.yields_to(newcomer, now):
             return
         self._publisher = None
         publisher.replaced(now)
@@ -131,6 +163,7 @@ class NamedCall(StreamUser):
         self.published.clear()
         if self.dials:
             self._hang_up(now)
+        self.note()
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Send a published message to the phone, or drop it at the pace of a call without one.
@@ -149,6 +182,7 @@ class NamedCall(StreamUser):
         self._void.stop()
         self._publisher = None
         self.published.clear()
+        self.note()
         if self._call is None:
             self._forget_if_idle(now)
         elif self._is_up:
@@ -186,6 +220,21 @@ class NamedCall(StreamUser):
         else:
             self._forget_if_idle(now)
 
+    def ring(self, server: ServerHandle, now: float) -> None:
+        """Let a call ring until a page of the user publishes, which answers it.
+
+        RFC 3261 §13.3.1.1.  A page that publishes already is called as any other publisher is.
+        """
+        call = Call(self, self, self.context)
+        if not call.take(server, self._home.contact(self.name, self.name), now):
+            self._forget_if_idle(now)
+        elif self.is_busy:
+            self.adopt(call, now)
+        else:
+            self._call = self._rings = call
+            self.note()
+            call.ring(now)
+
     def adopt(self, call: Call, now: float) -> None:
         """Answer a call that rings, and that another user had until now, unless there is one."""
         if self._call is not None:
@@ -193,6 +242,11 @@ class NamedCall(StreamUser):
             return
         call.give_to(self, self)
         self._call = call
+        self.note()
+        self._answer(call, now)
+
+    def _answer(self, call: Call, now: float) -> None:
+        self._rings = None
         try:
             others = ["aac", *beside_h264(self.published.gop.codec, self._publisher, self.remote)]
             call.answer(codec_names.answered(others), now)
@@ -211,7 +265,9 @@ class NamedCall(StreamUser):
 
     @property
     def payer(self) -> str:
-        """The user that its publisher has proved to be, or else the publisher's host."""
+        """The one that has placed its call; else the user its publisher has proved, or its host."""
+        if self._payer:
+            return self._payer
         home, publisher = self._home, self._publisher
         return home.payer(publisher.client, None, publisher.query) if publisher else ""
 
@@ -262,7 +318,7 @@ class NamedCall(StreamUser):
             self._hang_up(now)
 
     def _finished(self, now: float, code: str = failures.OVER, description: str = "") -> None:
-        self._call, self._hears, self._is_up = None, None, False
+        self._call, self._hears, self._rings, self._is_up, self._payer = None, None, None, False, ""
         self.remote.end(now)
         publisher = self._publisher
         if publisher is not None and self.dials:
@@ -271,6 +327,7 @@ class NamedCall(StreamUser):
             publisher.end_publish(code, description, now)
         else:
             self._tell(CallStatus.ENDED, description, now)
+        self.note()
         self._forget_if_idle(now)
 
     def _tell(self, status: CallStatus, description: str, now: float) -> None:

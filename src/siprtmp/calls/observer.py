@@ -5,17 +5,33 @@ Implements RFC 3261 §13 and §15 from the user's side.
 Own design: every event has a default, so that a user writes those that it needs.
 """
 
+from enum import Enum
+
 from p2psip.errors import RemoteError
 from p2psip.ua.messages import InstantMessage
 from p2psip.ua.transfers import Referral
 from siprtmp.media.sdp_map import MediaPlan
 
 
+class CallEvent(Enum):
+    """What happens to a call, for those who follow all calls; the text with it in brackets."""
+
+    BEGUN = "begun"
+    RINGING = "ringing"
+    ANSWERED = "answered"
+    HELD = "held"  # by the phone
+    RESUMED = "resumed"
+    DIGIT = "digit"  # (the key)
+    MESSAGE = "message"  # (its text)
+    TRANSFERRED = "transferred"  # (status and reason)
+    ENDED = "ended"  # (the reason)
+
+
 class CallObserver:
     """Hears of the progress of a call.
 
     `log_id` names it in the log; `host` is that of its client, and `payer` the key that its calls
-    are counted under (see `toll_guard`), both empty without a client.
+    are counted under (see `toll_guard`), both empty without a client; `source` is for the log.
     """
 
     log_id: str
@@ -26,8 +42,13 @@ class CallObserver:
         return ""
 
     @property
-    def payer(self) -> str:
-        """The key that its calls are counted under, see `toll_guard`."""
+    def source(self) -> str:
+        """Where its calls come from, for the operator, see `Origin`."""
+        return f"RTMP:{self.host}"
+
+    @property
+    def payer(self) -> str | None:
+        """The key that its calls are counted under, None if they are counted already."""
         return ""
 
     def on_call_ringing(self, status: int, reason: str, now: float) -> None:

@@ -28,6 +28,8 @@ def figures_of(call: Call) -> Figures:
         "received": seen.received,
         "left_out": seen.left_out,
     }
+    if seen.srtp:
+        figures["srtp"] = seen.srtp
     if seen.video:
         figures |= {
             "video": ",".join(seen.video),

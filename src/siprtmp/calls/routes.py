@@ -3,8 +3,8 @@
 Own design: the first `[[route]]` whose pattern matches takes the INVITE; without one
 `GatewayCore.find_here` offers it to a client, a room or a stream of that name, else the proxy to
 the phones.  A call to another SIP address passes the proxy with a new Request-URI (RFC 3261 §16.5):
-a 302 would need a caller that follows it, which trunks do not, and a bridge of two calls would have
-to repeat what either side does within its own.
+a 302 would need a caller that follows it, which trunks do not.  A bridge of two calls would have to
+repeat what either side does within its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -62,12 +62,17 @@ class Routes:
         self.library: Library | None = None
 
     def find(self, request: Request) -> Acceptor | None:
+        matched = self.match(request)
+        return None if matched is None else self._acceptor(*matched)
+
+    def match(self, request: Request) -> tuple[RouteSettings, str] | None:
+        """The route that takes a request, and the user that was called."""
         called = self._called(request) if self._routes else ()
         for route in self._routes:
             for user, domain in called:
                 matches = fnmatchcase(f"{user}@{domain}".lower(), route.pattern)
                 if matches and (route.to or request.method == "INVITE"):
-                    return self._acceptor(route, user)
+                    return route, user
         return None
 
     def _called(self, request: Request) -> list[tuple[str, str]]:

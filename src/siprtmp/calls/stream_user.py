@@ -27,6 +27,7 @@ class StreamUser(CallObserver, MediaSink):
         self._call: Call | None = None
         self._publisher: ServerStream | None = None
         remote.on_players_changed = self._players_changed
+        remote.ask_key_frame = self._ask_key_frame
 
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         if not self.remote.publishing:
@@ -39,12 +40,12 @@ class StreamUser(CallObserver, MediaSink):
         offloaded = self.remote.offload(recall)
         if offloaded is None:
             return None
-        framing, outlets = offloaded
+        framing, ways = offloaded
         if not isinstance(framing, ChunkFraming):
             self.remote.returned(None)
             return None
         header = framing(AUDIO, 0, b"")  # a body fits into one chunk: RTMP 1.0 §5.3.1.2.1
-        return Players(header, CHUNK_SIZE, tuple(outlets), self.remote.returned)
+        return Players(header, CHUNK_SIZE, tuple(ways), self.remote.returned)
 
     def on_format(self, now: float) -> None:
         if self.remote.publishing:
@@ -75,5 +76,9 @@ class StreamUser(CallObserver, MediaSink):
 
         RFC 5104 §3.5.1; a player that joins gets the frames since the last one, if they are kept.
         """
-        if self._call is not None and remote.players and remote.starts_at is None:
+        if remote.players and remote.starts_at is None:
+            self._ask_key_frame(now)
+
+    def _ask_key_frame(self, now: float) -> None:
+        if self._call is not None:
             self._call.request_key_frame(now)

@@ -58,7 +58,7 @@ class ThroughCall:
 
         Own design: a proxy has no part in the dialog (RFC 3261 §16), but the operator must be able
         to end the calls of a stolen password.  Each BYE is given to the stack as if that side had
-        sent it, and is forwarded like any other, so that each side receives one from the other.
+        sent it.  It is forwarded like any other, so that each side receives one from the other.
         """
         invite, answer = self.invite, self.answer
         if invite is None or answer is None or self.flow is None or self.callee_flow is None:
@@ -123,7 +123,8 @@ class Tolls(Lenient):
         has_passwords: bool = False,
         nat: bool = False,
     ) -> None:
-        self._allowance, self._domains = allowance, domains
+        self.allowance = self._allowance = allowance
+        self._domains = domains
         self._has_passwords, self._nat = has_passwords, nat
         self._ringing: dict[ServerHandle, ThroughCall] = {}
         self._up: OrderedDict[_Name, ThroughCall] = OrderedDict()
@@ -231,10 +232,13 @@ class Tolls(Lenient):
 
     # -- RTMP clients -------------------------------------------------------------------
 
-    def begin(self, payer: str, target: Uri, now: float) -> Ticket:
-        """Count a call of an RTMP client under the key `payer`.  Raises RemoteError, 403."""
+    def begin(self, payer: str | None, target: Uri, now: float) -> Ticket | None:
+        """Count a call of an RTMP client under the key `payer`.  Raises RemoteError, 403.
+
+        None is for a call that is counted as another already.
+        """
         self._check(target)
-        return self._allowance.begin(payer, now)
+        return None if payer is None else self._allowance.begin(payer, now)
 
     def message(self, payer: str, target: Uri, now: float) -> None:
         self._check(target)

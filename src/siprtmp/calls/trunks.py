@@ -9,10 +9,11 @@ A number is called by a tel URI, by a SIP URI of a domain of ours that nobody he
 the trunk's own domain.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 from p2psip.errors import RemoteError
@@ -37,10 +38,24 @@ LINE_PARAM: Final = "line"  # in our Contact, tells the lines of one user apart,
 OFF: Final = "unregistered"  # the state of a trunk that does not register
 
 
+@dataclass(frozen=True, slots=True)
+class TrunkNews:
+    """What a worker that does not register a trunk must know of its registration.
+
+    `addresses` and `realms` are those of its `Login`, `proxies` those of RFC 3608 §6.1.
+    """
+
+    is_down: bool
+    addresses: frozenset[tuple[str, int]] = frozenset()
+    realms: frozenset[str] | None = None
+    proxies: tuple[Uri, ...] = ()
+
+
 class Trunk:
     """One account: the owner of its registration, and what a call by it needs.
 
-    `contact()` leads back here now, and has `token` in it: RFC 3261 §8.1.1.8.
+    `contact()` leads back here now, and has `token` in it: RFC 3261 §8.1.1.8.  Where another
+    process registers it, `told` is what that has told; `on_news` is called where this one does.
     """
 
     def __init__(
@@ -50,6 +65,8 @@ class Trunk:
         self._log = log
         self.registration: Registration | None = None
         self.reason = ""
+        self.told: TrunkNews | None = None
+        self.on_news: Callable[[TrunkNews], object] = lambda news: None
 
     @property
     def state(self) -> str:
@@ -57,6 +74,8 @@ class Trunk:
 
     @property
     def is_down(self) -> bool:
+        if self.told is not None:
+            return self.told.is_down
         return self.registration is not None and self.registration.state is State.FAILED
 
     @property
@@ -69,18 +88,23 @@ class Trunk:
         """What answers the challenges of its server, and of no other: RFC 3261 §22.1."""
         if self.registration is not None:
             return self.registration.login
-        settings = self.settings
+        settings, told = self.settings, self.told
         user = settings.login or settings.address.user or ""
+        if told is not None:
+            return Login(user, settings.password, None, told.addresses, told.realms)
         return Login(user, settings.password, self.server) if settings.password else None
 
     @property
     def route(self) -> Sequence[Uri]:
         """The servers that its calls pass: RFC 3261 §8.1.2, RFC 3608 §6.1."""
         own = () if self.settings.server is None else (self.server.with_params(lr=None),)
+        if self.told is not None:
+            return (*own, *self.told.proxies)
         return own if self.registration is None else self.registration.route(own)
 
     def is_registered_at(self, host: str) -> bool:
-        login = self.login if self.registration is not None else None
+        is_registering = self.registration is not None or self.told is not None
+        login = self.login if is_registering else None
         return login is not None and any(host == place[0] for place in login.addresses)
 
     def takes(self, number: str) -> bool:
@@ -92,11 +116,19 @@ class Trunk:
 
     def on_registered(self, registration: Registration, expires: int, now: float) -> None:
         self.reason = ""
+        self._tell()
         self._log.event("trunk-registered", trunk=self.settings.name, expires=expires)
 
     def on_failed(self, registration: Registration, status: int, reason: str, now: float) -> None:
         self.reason = f"{status} {reason}"
+        self._tell()
         self._log.warning("trunk-failed", trunk=self.settings.name, reason=self.reason)
+
+    def _tell(self) -> None:
+        login, registration = self.login, self.registration
+        if login is not None and registration is not None:
+            proxies = tuple(registration.route(()))
+            self.on_news(TrunkNews(self.is_down, login.addresses, login.realms, proxies))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +136,8 @@ class Invitation:
     """A call that is to be placed: RFC 3261 §13.2.1.
 
     `names` are the codecs to offer, `unnamed` says that the client has named none; `headers` are
-    more ones of the INVITE, for a transfer.
+    more ones of the INVITE, for a transfer.  `browser` says whether phones in browsers are called,
+    and others if it is false; None finds out.
     """
 
     to: Address
@@ -114,6 +147,7 @@ class Invitation:
     unnamed: bool = False
     login: Login | None = None
     headers: Sequence[tuple[str, object]] = ()
+    browser: bool | None = None
 
 
 @dataclass(slots=True)
@@ -125,12 +159,18 @@ class Trunks:
     is_here: Callable[[Uri, float], bool] = lambda uri, now: False
 
     @classmethod
-    def of(cls, settings: Sequence[TrunkSettings], stack: Stack, log: Log) -> "Trunks":
-        """Those of the settings, which peers reach at `stack`."""
+    def of(
+        cls,
+        settings: Sequence[TrunkSettings],
+        stack: Stack,
+        log: Log,
+        params: Mapping[str, str] = MappingProxyType({}),
+    ) -> "Trunks":
+        """Those of the settings, which peers reach at `stack` by Contacts with these `params`."""
         made = []
         for number, each in enumerate(settings):
             token = f"trunk{number}"
-            made.append(Trunk(each, partial(_contact, each, token, stack), token, log))
+            made.append(Trunk(each, partial(_contact, each, token, params, stack), token, log))
         return cls(made)
 
     def start(
@@ -215,7 +255,6 @@ class Trunks:
         return None
 
     def status(self) -> dict[str, object]:
-        """The figures for `/status`."""
         states = [trunk.state for trunk in self.trunks]
         return {"trunks": len(states), "trunks_registered": states.count(State.REGISTERED)}
 
@@ -247,6 +286,11 @@ class Dialling:
     @property
     def host(self) -> str:
         return self.trunks[0].server.host if self.trunks else self.to.uri.host
+
+    @property
+    def ways(self) -> Sequence[Uri]:
+        """Where the INVITE may be sent: to each trunk that is left, else to the callee."""
+        return [(*each.route, each.server)[0] for each in self.trunks] or [self.to.uri]
 
     @property
     def trunk_name(self) -> str | None:
@@ -308,9 +352,9 @@ def is_worth_another(status: int) -> bool:
     return status == 408 or 500 <= status < 600
 
 
-def _contact(settings: TrunkSettings, token: str, stack: Stack) -> Uri:
+def _contact(settings: TrunkSettings, token: str, params: Mapping[str, str], stack: Stack) -> Uri:
     """A Contact that leads the provider here; our public address may have changed meanwhile."""
     server = settings.server or settings.address
     transport = server.param("transport")
     contact = stack.contact(settings.address.user, transport and transport.upper(), server.host)
-    return contact.with_params(**{LINE_PARAM: token})
+    return contact.with_params(**params, **{LINE_PARAM: token})

@@ -9,6 +9,7 @@ G.711, and the verdict is drawn from the tones that were decoded at the other en
 - `ends` has the client and the phone.
 - `tones` makes and recognises tones; `figures` counts, times and judges.
 - `show` runs the demo: the order of events, the live line, the verdict.
+- `in_browser` has a page for the client, and a user who presses its buttons.
 """
 
 import argparse
@@ -25,9 +26,12 @@ LONGEST: Final = 3600.0
 
 def run(arguments: Sequence[str]) -> int:
     """Run the demo; returns 0 if the call held, 1 if not.  Raises ConfigError for a bad option."""
+    from siprtmp.demo.in_browser import BrowserDemo
     from siprtmp.demo.show import Demo
 
     options = _parser().parse_args(arguments)
+    if options.browser:
+        return BrowserDemo(options.seconds, verbose=options.verbose).run()
     return Demo(options.seconds, mute=options.mute, verbose=options.verbose).run()
 
 
@@ -46,6 +50,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--mute", choices=("client", "phone"), help="Let one end say nothing, to see the demo fail."
+    )
+    parser.add_argument(
+        "--browser",
+        action="store_true",
+        help="Open a page that calls the phone in place of the client; you press its buttons.",
     )
     parser.add_argument("--verbose", action="store_true", help="Show the logs of the processes.")
     return parser

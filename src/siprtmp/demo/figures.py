@@ -88,7 +88,6 @@ class Direction:
 
 
 def bar(part: float, width: int = 10) -> str:
-    """Progress as a bar; `part` is 0 to 1."""
     full = round(min(max(part, 0.0), 1.0) * width)
     return f"[{'#' * full}{'-' * (width - full)}]"
 

@@ -25,11 +25,14 @@ CPUINFO: Final = Path("/proc/cpuinfo")
 
 
 class GatewayProcess:
-    """A gateway on free ports, as a context manager that stops it; `listeners` are by name."""
+    """A gateway on free ports, as a context manager that stops it; `listeners` are by name.
 
-    def __init__(self, *, verbose: bool = False) -> None:
+    `more` are options beside those of the ports.
+    """
+
+    def __init__(self, *more: str, verbose: bool = False) -> None:
         self._popen = subprocess.Popen(
-            [sys.executable, "-u", "-m", "siprtmp", *LISTENERS],
+            [sys.executable, "-u", "-m", "siprtmp", *LISTENERS, *more],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=None if verbose else subprocess.DEVNULL,
@@ -41,7 +44,7 @@ class GatewayProcess:
         self.listeners: dict[str, str] = {}
 
     def is_ready(self) -> bool:
-        """Whether it has said so, with its listeners."""
+        """Whether the gateway has printed its ready line, which names the listeners."""
         assert self._popen.stdout is not None
         readable, _, _ = select.select([self._popen.stdout], [], [], 0)
         if readable and (line := self._popen.stdout.readline().decode().strip()):

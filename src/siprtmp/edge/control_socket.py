@@ -1,8 +1,8 @@
 """The operator's socket: it lists calls, registrations and streams, and ends or mixes one.
 
-Own design: `control.sock` in the folder of `--state`.  The folder is
-its owner's alone and the socket has mode 0600, so a process that can open it acts for the operator,
-and no password is asked.  A client sends one line of JSON, receives one line, and is disconnected:
+Own design: `control.sock` in the folder of `--state`.  The folder is its owner's alone and the
+socket has mode 0600.  So a process that can open it acts for the operator, and no password is
+asked.  A client sends one line of JSON, receives one line, and is disconnected:
 
     {"do": "list"}           {"calls": [...], "registrations": [...], "streams": [...]}
     {"do": "end", "id": ID}  {"ended": ["call"]}, or {"error": "no id begins with ..."}

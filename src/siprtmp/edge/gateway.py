@@ -5,40 +5,60 @@ the RTMP applications are built and connected next, and listening begins last.  
 the hub; a call has no greenlet of its own.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
-from rtmplite.net.addresses import not_had, written
+from p2psip.stack.routing import is_loopback
+from rtmplite.net.addresses import written
 from rtmplite.net.secret_files import is_open_to_all
 from rtmplite.net.server.settings import AccessSettings, TlsSettings
+from rtmplite.rtmp.netconnection import Application
 from siprtmp import __version__
 from siprtmp.calls.access.admission import Admission
 from siprtmp.calls.call import Call
+from siprtmp.calls.call_app import CallApplication
+from siprtmp.edge.branches.branch_side import BranchSide
 from siprtmp.edge.call_records import CallRecords
 from siprtmp.edge.control_socket import Control
-from siprtmp.edge.metrics import CallTotals, Histogram, LoopLag, page
-from siprtmp.edge.overview import Overview
+from siprtmp.edge.media_side import video_transcoding
+from siprtmp.edge.metrics import CallTotals, LoopLag, page
+from siprtmp.edge.overview import Overview, call_row
 from siprtmp.edge.packet_capture import PacketCapture
 from siprtmp.edge.rtmp_side import RtmpSide
 from siprtmp.edge.sip_side import SipSide
 from siprtmp.edge.state_folder import StateFolder
-from siprtmp.edge.status import CachedFigures, ProcessFigures, StatusServer
-from siprtmp.edge.status_access import StatusAccess
+from siprtmp.edge.status import CachedFigures, ProcessFigures, StatusServer, WebApplication
+from siprtmp.edge.web.status_access import StatusAccess
+from siprtmp.edge.web.tree_access import TreeAccess, load_tokens
+from siprtmp.edge.web.tree_side import TreeSide
+from siprtmp.edge.web.tree_store import open_store
+from siprtmp.edge.webrtc_side import WebRtcSide
+from siprtmp.edge.whip_of_all import WhipOfAll
 from siprtmp.edge.whole import Whole, WholeOverview
+from siprtmp.edge.workers.names_of_all import NamesOfAll
 from siprtmp.edge.workers.place import WorkerPlace
+from siprtmp.edge.workers.sip_sockets import naming
 from siprtmp.media.transcode import audio_decoder
+from siprtmp.media.transcode.video_transcoder import VideoTranscoders
 from siprtmp.operation.arguments import ConfigError, needs_extra
 from siprtmp.operation.build import build
 from siprtmp.operation.logs import Log
 from siprtmp.settings.check import load_credentials, load_users
 from siprtmp.settings.load import load_file
 from siprtmp.settings.table import Settings
+from siprtmp.settings.types import OFF
+from siprtmp.web.branches.media_branch import MediaBranch
+from siprtmp.web.branches.roles import Roles
+from siprtmp.web.browser_sessions import LIVE
+from siprtmp.web.resources.tree import NO_TREE, Tree
+from siprtmp.web.static_pages import StaticPages
+from siprtmp.web.whip import WhipApplication
 
+BROWSER_APPS: Final = (LIVE, "call", "room", "mixed")  # that have WHIP and WHEP
 CURE: Final = "chmod o-r"  # for a file with a secret
 
 
@@ -65,7 +85,10 @@ class Gateway:
         self.admission = Admission(anonymous, users, credentials)
         self.rtmp = RtmpSide(of_rtmp, self.log, self.admission, place)
         self._http: StatusServer | None = None
+        self.tree: TreeSide | None = None
         self._control: Control | None = None
+        self.webrtc: WebRtcSide | None = None
+        self.branches: BranchSide | None = None
         self._status_access = StatusAccess.of(
             settings.listeners.http, settings.calls.domain, anonymous, self.admission
         )
@@ -75,7 +98,7 @@ class Gateway:
         self._process = ProcessFigures()
         self.totals, self._lag = CallTotals(), LoopLag()
         team = self.rtmp.team
-        self._whole = None if team is None else Whole(team, self.status, self._lag)
+        self._whole = None if team is None else Whole(team, self.status, self.totals, self._lag)
         records = process.call_records
         self._records = None if records is None else CallRecords(records, self.log)
 
@@ -84,21 +107,37 @@ class Gateway:
         settings, at = self.settings, self.settings.listeners
         warn_of_readers(settings.access, settings.tls, settings.source, self.log)
         if at.sip:
-            with _naming("--sip", *at.sip):
-                registry = self.rtmp.registry
-                of_sip = settings.for_sip
-                self.sip = SipSide(of_sip, self._users, self.admission, self.log, registry)
+            with naming("--sip", *at.sip):
+                self.sip = SipSide(
+                    *(settings.for_sip, self._users, self.admission, self.log),
+                    *(self.rtmp.registry, self.rtmp.team),
+                )
             core = self.sip.core
             core.on_end = self._call_ended
             if self._records is not None:
                 core.context.on_begin = core.on_up = self._records.begin
             for name, application in core.applications.items():
-                self.rtmp.add(name, application)
+                self.rtmp.add(name, self._shared(application))
         self.rtmp.start()
         if self.sip is not None:
             self.sip.core.routes.library = self.rtmp.library
+        self._follow_calls()
+        if at.webrtc is not None:
+            with naming("--webrtc", at.webrtc):
+                self.webrtc = WebRtcSide(
+                    at.webrtc,
+                    settings.network.external_ip,
+                    settings.media,
+                    self.rtmp.registry,
+                    self.log,
+                    self.rtmp.application,
+                    self._transcoders(),
+                )
+            if self.sip is not None:
+                self.sip.media.browsers = self.webrtc
         if at.http is not None:
-            with _naming("--http", at.http):
+            self._open_tree()
+            with naming("--http", at.http):
                 figures = CachedFigures(self.of_all)
                 opened = {} if self._place is None else self._place.opened
                 self._http = StatusServer(
@@ -107,7 +146,8 @@ class Gateway:
                     self.rtmp.live,
                     self._status_access,
                     self.log,
-                    lambda: page(figures(), self.totals, self._lags()),
+                    lambda: self._metrics(figures()),
+                    self._web(),
                 )
         self._lag.start()
         if self.state is not None or self._place is not None:
@@ -115,16 +155,83 @@ class Gateway:
             if self.state is not None:
                 self._control = Control(self.state.path, overview)
 
+    def _open_tree(self) -> None:
+        """Serve resources beside the streams, unless they are off or there are several workers."""
+        settings = self.settings.resources
+        if settings.tree_mode == OFF or self._place is not None:
+            return
+        tokens = None if settings.token_key is None else load_tokens(settings.token_key)
+        if settings.token_key is not None and is_open_to_all(settings.token_key):
+            self.log.warning("password-readable", file=settings.token_key, cure=CURE)
+        store = None if self.state is None else open_store(self.state.path, self.log)
+        access = TreeAccess(
+            self._status_access,
+            self.admission,
+            settings.tree_origin,
+            tokens,
+            allows_anonymous=self.settings.access.allow_anonymous,
+        )
+        tree = Tree(os.urandom, settings.tree_mode, store=store)
+        self.tree = TreeSide(tree, access, os.urandom, self.log, store)
+        if self.branches is not None:
+            self.branches.mount(tree)
+        if self.webrtc is not None:
+            sessions, apps = self.webrtc.sessions, self._browser_apps()
+            tree.mount("media", MediaBranch(sessions, apps, self.rtmp.admits))
+        self.rtmp.neighbours.append(self.tree)
+
+    def _transcoders(self) -> VideoTranscoders | None:
+        """What makes video, by the threads that calls have as well."""
+        if self.sip is not None:
+            return self.sip.media.video_transcoding
+        return video_transcoding(self.settings.media.transcode_video)
+
+    def _web(self) -> list[WebApplication]:
+        """The pages, and what browsers publish and play by WebRTC, if there is a port for that."""
+        if self.webrtc is None:
+            return [StaticPages()]
+        sessions, team = self.webrtc.sessions, self.rtmp.team
+        if team is not None:
+            of_live = WhipApplication(sessions, (LIVE,), self.rtmp.admits)
+            return [StaticPages(), WhipOfAll(of_live, team)]
+        return [StaticPages(), WhipApplication(sessions, self._browser_apps(), self.rtmp.admits)]
+
+    def _browser_apps(self) -> tuple[str, ...]:
+        return tuple(each for each in BROWSER_APPS if self.rtmp.application(each) is not None)
+
+    def _shared(self, application: Application) -> Application:
+        """An application as it is if there are several workers."""
+        if self.rtmp.team is None or not isinstance(application, CallApplication):
+            return application
+        return NamesOfAll(application, self.rtmp.team, self.rtmp.registry)
+
+    def _follow_calls(self) -> None:
+        """Have the tree show what this process has, and web services hear of its calls."""
+        settings, http = self.settings, self.settings.listeners.http
+        is_local = http is not None and is_loopback(http[0])
+        self.branches = BranchSide(
+            Roles(settings.access.operator, is_local=is_local),
+            self._own_overview(),
+            call_row,
+            None if self.sip is None else self.sip.core,
+            self.rtmp.registry,
+            settings.route,
+        )
+        self.branches.call(settings.webhook, self.log)
+
     def _overview(self) -> Overview | WholeOverview:
         """What the operator may see and end, of all workers if there are several."""
+        overview, team = self._own_overview(), self.rtmp.team
+        return overview if team is None else WholeOverview(overview, team, monotonic)
+
+    def _own_overview(self) -> Overview:
         overview = Overview(self.rtmp.registry, self.rtmp.connections, self.log)
         if self.sip is not None:
             core, overview.wake = self.sip.core, self.sip.driver.wake
             overview.calls, overview.tolls = core.context.calls, core.tolls
             overview.registrar, overview.hear = core.registrar, core.stack.receive
             overview.trunks, overview.mixes = core.trunks.trunks, core.mixes
-        team = self.rtmp.team
-        return overview if team is None else WholeOverview(overview, team, monotonic)
+        return overview
 
     def addresses(self) -> dict[str, str]:
         """The listeners by name, with their real ports, for the ready line."""
@@ -133,16 +240,23 @@ class Gateway:
             out |= self.sip.addresses
         if self._http is not None:
             out["http"] = written(*self._http.address)
+        if self.webrtc is not None:
+            out["webrtc"] = written(*self.webrtc.address)
         return out
 
     def status(self) -> dict[str, object]:
         """The figures of /status, which return to their first values when everything has ended."""
         figures: dict[str, object] = {"version": __version__, "build": build()}
         figures |= self.rtmp.status()
+        sessions = self.webrtc.sessions if self.webrtc is not None else None
+        figures["browsers"] = 0 if sessions is None else len(sessions)
+        figures["browsers_opening"] = 0 if sessions is None else sessions.opening
         if self.sip is not None:
             figures |= self.sip.status()
-            late = sum(call.statistics.left_out for call in self.sip.core.context.calls)
-            figures["media_left_out"] = self.totals.left_out + late
+            now = [call.statistics for call in self.sip.core.context.calls]
+            figures["media_left_out"] = self.totals.left_out + sum(each.left_out for each in now)
+            figures["srtp_refused"] = self.totals.refused + sum(each.refused for each in now)
+        figures |= NO_TREE if self.tree is None else self.tree.tree.figures()
         figures["loop_lag_ms"] = round(1000 * self._lag.worst, 1)
         figures |= self._process.figures()
         return figures | {"workers": 1, "workers_silent": 0}
@@ -151,8 +265,11 @@ class Gateway:
         """The figures of all workers, if there are several."""
         return self.status() if self._whole is None else self._whole.figures()
 
-    def _lags(self) -> Histogram:
-        return self._lag.seen if self._whole is None else self._whole.lags()
+    def _metrics(self, figures: dict[str, object]) -> str:
+        """The page of all workers; `figures` have been collected first."""
+        if self._whole is None:
+            return page(figures, self.totals, self._lag.seen)
+        return page(figures, self._whole.totals(), self._whole.lags())
 
     def is_quiet(self) -> bool:
         """Whether no client would notice a pause, since there is no call and no stream."""
@@ -207,7 +324,11 @@ class Gateway:
 
     def stop(self) -> None:
         """Say NetConnection.Connect.Closed, unregister, close everything."""
+        if self.webrtc is not None:
+            self.webrtc.stop()
         self.rtmp.stop()
+        if self.branches is not None:
+            self.branches.stop()
         if self._control is not None:
             self._control.stop()
         if self.sip is not None:
@@ -215,6 +336,8 @@ class Gateway:
         self._lag.stop()
         if self._http is not None:
             self._http.stop()
+        if self.tree is not None:
+            self.tree.stop()
         if self.state is not None:
             self.state.close()
         if self._capture is not None:
@@ -242,9 +365,18 @@ def warn_of_readers(
 
 def _part(settings: Settings, place: WorkerPlace) -> Settings:
     """The settings of one of several workers: what only one process can have is the first one's."""
-    if place.is_first:
-        return settings
-    return settings.with_values({"rtmfp": None, "rtmpt": None, "state": None})
+    own: dict[str, object] = {}
+    if "rtmfp" in place.opened:
+        own["max_rtmfp_memory"] = settings.limits.max_rtmfp_memory // place.count
+    elif not place.is_first:
+        own["rtmfp"] = None
+    if (webrtc := settings.listeners.webrtc) is not None and webrtc[1]:
+        own["webrtc"] = (webrtc[0], webrtc[1] + place.index)
+    if (capture := settings.process.capture) is not None and not place.is_first:
+        own["capture"] = capture.with_name(f"{capture.name}.{place.index}")
+    if not place.is_first:
+        own |= dict.fromkeys(("rtmpt", "state", "location"))
+    return settings.with_values(own)
 
 
 def _load_decoder() -> None:
@@ -252,15 +384,3 @@ def _load_decoder() -> None:
         audio_decoder.load()
     except ImportError:
         raise ConfigError(needs_extra("--mix-calls", "transcode")) from None
-
-
-@contextmanager
-def _naming(option: str, *listening: tuple[str, int]) -> Iterator[None]:
-    """Name the listener that could not be opened."""
-    try:
-        yield
-    except (OSError, RemoteError) as error:
-        port = listening[0][1]
-        reason = not_had(error, port) if isinstance(error, OSError) else str(error)
-        tried = " ".join(written(*address) for address in listening)
-        raise ConfigError(f"{option} {tried}: {reason}") from None

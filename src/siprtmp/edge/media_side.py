@@ -21,6 +21,7 @@ from p2psip.net.media.prepared_ports import PreparedPorts
 from p2psip.net.media.rtp_ports import MediaPool, MediaPort
 from p2psip.server.port_shares import PortShare, PortShares
 from rtmplite.net.workers import Workers
+from siprtmp.media.browser_transport import BrowserFlows, BrowserLeg
 from siprtmp.media.session import MediaSession
 from siprtmp.media.stream import StreamSettings
 from siprtmp.media.transcode import audio_decoder, video_encoder
@@ -34,6 +35,8 @@ from siprtmp.settings.types import VideoLimits
 
 BUSY_CALLS: Final = 10  # 1000 packets a second, one each way every 20 ms for each call
 GATHER_SECONDS: Final = 0.002
+QUIET: Final = 0.008  # s without any packet, which ten phones on clocks of their own hardly leave
+BUNCHED: Final = 0.1  # s
 _LAST: Final = -2  # a watcher's priority: after whatever sends at the end of a turn
 
 T = TypeVar("T")
@@ -50,42 +53,76 @@ class WakeupCoalescer:
     With many calls a packet comes every fraction of a millisecond, and waking up for each one costs
     more than the packet.  From `BUSY_CALLS` on, the loop sleeps `GATHER_SECONDS` between two turns,
     as network cards coalesce interrupts.  Audio is delayed by that at most, a tenth of a packet.
+
+    Packets that all come at the same time are read in groups anyway, and the loop has nothing to do
+    until the next ones.  After such a `QUIET` time it does not sleep for `BUNCHED` seconds.
     """
 
     def __init__(self) -> None:
         self._watcher: Any = get_hub().loop.prepare(ref=False, priority=_LAST)
+        self._polled = self._bunched_until = 0.0
 
     def set_calls(self, calls: int) -> None:
         if calls < BUSY_CALLS:
             self._watcher.stop()
         elif not self._watcher.active:
-            self._watcher.start(time.sleep, GATHER_SECONDS)
+            self._polled = monotonic()
+            self._watcher.start(self.gather)
+
+    def gather(self, clock: Callable[[], float] = monotonic) -> None:
+        """Sleep at the end of a turn, if that pays."""
+        now = clock()
+        if now - self._polled >= QUIET:
+            self._bunched_until = now + BUNCHED
+        elif now >= self._bunched_until:
+            time.sleep(GATHER_SECONDS)
+            now = clock()
+        self._polled = now
 
 
 class SessionPorts:
-    """The ports of one session: its `Transports`."""
+    """The ports of one session: its `Transports`.
+
+    A session with a browser has its `leg` instead, and counts as if it had ports.
+    """
 
     def __init__(
         self,
         side: "MediaSide",
-        lost: Callable[[float], None],
+        lost: Callable[[float], object],
         peers: Collection[str],
         share: PortShare,
+        leg: BrowserLeg | None = None,
     ) -> None:
         self._side, self._lost, self._peers, self._share = side, lost, peers, share
-        self._opened = 0
+        self._leg, self._opened = leg, 0
 
-    def open(self) -> tuple[MediaPort, MediaAddress]:
+    def open(self) -> tuple[MediaTransport, MediaAddress]:
         """Ports, and where peers send to (RFC 3550 §11).  Raises LocalError without free ports."""
+        opened = self._ports() if self._leg is None else self._line(self._leg)
+        self._opened += 1
+        self._side.count(self, self._opened)
+        return opened
+
+    def _ports(self) -> tuple[MediaPort, MediaAddress]:
         port = self._side.open_port(self._peers, self._share)
         if not self._opened:
             port.when_lost(lambda error: self._lost(monotonic()))
-        self._opened += 1
-        self._side.count(self, self._opened)
         return port, self._side.address(port, self._peers)
+
+    def _line(self, leg: BrowserLeg) -> tuple[MediaTransport, MediaAddress]:
+        opened = leg.open()
+        try:
+            self._side.take_from(self._share)
+        except LocalError:
+            leg.release(opened[0])
+            raise
+        return opened
 
     def release(self, transport: MediaTransport) -> None:
         self._share.give()
+        if self._leg is not None:
+            self._leg.release(transport)
         self._opened -= 1
         self._side.count(self, self._opened)
 
@@ -98,7 +135,7 @@ class MediaSide:
 
     `timeout` is that of a silent phone.  `host_for` has the address for given peers.  `prepared`
     are the ports for calls to peers outside, `video_transcoding` decodes and encodes video, None
-    without that.
+    without that.  `browsers` is the port of browsers, to be set if there is one.
     """
 
     def __init__(
@@ -122,6 +159,7 @@ class MediaSide:
         self.pump = packet_pump()
         self._transcode = audio_decoder.is_available()
         self.video_transcoding = video_transcoding(settings.transcode_video)
+        self.browsers: BrowserFlows | None = None
 
     @property
     def media_host(self) -> str:
@@ -135,18 +173,19 @@ class MediaSide:
 
     @property
     def figures(self) -> dict[str, int]:
-        """What the pump handled since the start, and what Python did, from phones and to them."""
+        """The packets that the pump handled, and those of Python, from phones and to them."""
         figures = self.pump.figures if self.pump is not None else PumpFigures()
         return dict(zip(PUMP_FIGURES, figures, strict=True))
 
     def open(
         self,
         session: MediaSession,
-        lost: Callable[[float], None],
+        lost: Callable[..., object],
         peers: Collection[str],
         now: float,
         share: PortShare | None = None,
     ) -> None:
+        leg = self._leg_for(session, lost, now)
         settings = StreamSettings(
             os.urandom,
             # RFC 3550 §6.5.1 [cname-is-unique]
@@ -156,21 +195,36 @@ class MediaSide:
             max_octets=self._video_packet_size,
             transcoding=self._transcode,
             video_transcoding=self.video_transcoding,
-            has_pump=self.pump is not None,
+            has_pump=self.pump is not None and leg is None,
         )
-        ports = SessionPorts(self, lost, peers, share or self.shares.unlimited())
+        ports = SessionPorts(self, lost, peers, share or self.shares.unlimited(), leg)
+        session.envelope = leg
         session.open(ports, settings, now)
 
+    def _leg_for(
+        self, session: MediaSession, lost: Callable[..., object], now: float
+    ) -> BrowserLeg | None:
+        """The way to a browser, None for a phone.  Raises LocalError without --webrtc."""
+        if not session.terms.is_browser:
+            return None
+        if self.browsers is None:
+            raise LocalError("no port of browsers")
+        return BrowserLeg(self.browsers, lost, now)
+
     def open_port(self, peers: Collection[str], share: PortShare) -> MediaPort:
-        try:
-            share.take()
-        except LocalError as error:
-            self._log.warning("no-media-port", reason=str(error))
-            raise
+        self.take_from(share)
         try:
             return self._any_port_for(peers)
         except LocalError:
             share.give()
+            raise
+
+    def take_from(self, share: PortShare) -> None:
+        """Take a place of a share.  Raises LocalError, and logs it, if none is left."""
+        try:
+            share.take()
+        except LocalError as error:
+            self._log.warning("no-media-port", reason=str(error))
             raise
 
     def count(self, ports: "SessionPorts", opened: int) -> None:
@@ -213,8 +267,8 @@ def video_transcoding(wanted: VideoLimits | None) -> VideoTranscoders | None:
     """The transcoding of --transcode-video, None without that.
 
     Own design: the loop must not wait for it.  All calls share as many threads as the machine has
-    processors, but for one that is left to the loop, and each way of a call has one of them at a
-    time; ffmpeg works without the interpreter's lock.  Raises ConfigError if PyAV has no encoders.
+    processors, but for one that is left to the loop.  Each way of a call has one of them at a time;
+    ffmpeg works without the interpreter's lock.  Raises ConfigError if PyAV has no encoders.
     """
     if wanted is None:
         return None

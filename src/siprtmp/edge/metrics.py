@@ -8,7 +8,7 @@ text, so that no library is needed for it.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from p2psip.net.alarm import Alarm
 from p2psip.net.clock import monotonic
@@ -25,7 +25,7 @@ HALF: Final = 30  # s, the span that `worst` looks back at least, and twice it a
 COUNTERS: Final = (  # the figures of `/status` that only grow
     *("sip_malformed", "sip_repeated"),
     *("rtmfp_ignored", "rtmfp_invalid", "rtmfp_evicted"),
-    *("recordings_interrupted", "media_unsuitable", "media_left_out"),
+    *("recordings_interrupted", "media_unsuitable", "media_left_out", "srtp_refused"),
     *("media_compiled", "media_interpreted"),
     *("media_sent_compiled", "media_sent_interpreted"),
 )
@@ -78,12 +78,29 @@ class CallTotals:
     def __init__(self) -> None:
         self.ended: Counter[tuple[str, str]] = Counter()  # by direction and outcome
         self.left_out = 0  # packets of audio, and frames, that came too late
+        self.refused = 0  # packets of SRTP that were not authentic, or came before
         self.seconds = Histogram(SECONDS_BOUNDS)
         self.mos = Histogram(MOS_BOUNDS)
 
+    def dump(self) -> dict[str, Any]:
+        """What was counted, for `load`."""
+        ended = [[*each, count] for each, count in sorted(self.ended.items())]
+        seconds, mos = self.seconds.dump(), self.mos.dump()
+        return {"ended": ended, "left_out": self.left_out, "seconds": seconds, "mos": mos}
+
+    def load(self, dumped: Mapping[str, Any]) -> None:
+        """Add what another one has counted."""
+        for direction, outcome, count in dumped["ended"]:
+            self.ended[direction, outcome] += count
+        self.left_out += dumped["left_out"]
+        self.seconds.load(dumped["seconds"])
+        self.mos.load(dumped["mos"])
+
     def end(self, call: Call, reason: str, now: float) -> None:
         """Count a call that ends, before its media is forgotten."""
-        self.left_out += call.statistics.left_out
+        statistics = call.statistics
+        self.left_out += statistics.left_out
+        self.refused += statistics.refused
         direction = call.origin.direction
         if call.up_at is None:
             self.ended[direction, _outcome(reason)] += 1

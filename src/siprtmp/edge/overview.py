@@ -62,22 +62,39 @@ class Overview:
 
         The caller may pause between two rows; what has ended meanwhile gets none.
         """
+        for kind in KINDS:
+            for row in self.of(kind, now):
+                yield kind, row
+
+    def of(self, kind: str, now: float) -> Iterable[Row]:
+        """The rows of one kind."""
+        if kind == "calls":
+            return self._calls(now)
+        if kind == "registrations":
+            return (_registration(aor, binding, now) for aor, binding in self._bindings(now))
+        if kind == "streams":
+            return self._streams(now)
+        return (_trunk(trunk, self.calls) for trunk in self.trunks)
+
+    def _calls(self, now: float) -> Iterator[Row]:
         for call in sorted(self.calls, key=lambda each: each.origin.at):
-            yield "calls", _call(call, now)
+            yield call_row(call, now)
+        yield from self.passing(now)
+
+    def passing(self, now: float) -> Iterator[Row]:
+        """The rows of calls between phones, which the proxy passes on."""
         for through in self.tolls:
-            yield "calls", _through(through, now)
-        for aor, binding in self._bindings(now):
-            yield "registrations", _registration(aor, binding, now)
+            yield _through(through, now)
+
+    def _streams(self, now: float) -> Iterator[Row]:
         shown = set()
         for connection, stream in self._published():
             live = self._registry.get(connection.app.partition("/")[0], stream.path)
             shown.add(live)
-            yield "streams", _stream(connection, stream, live, now)
+            yield _stream(connection, stream, live, now)
         for live in self._registry:
             if live not in shown:
-                yield "streams", _own_stream(live, now)
-        for trunk in self.trunks:
-            yield "trunks", _trunk(trunk, self.calls)
+                yield _own_stream(live, now)
 
     def ids(self, now: float) -> set[str]:
         """The ids of all that `end` can end."""
@@ -166,7 +183,8 @@ def _nothing(*what: object) -> None:
     """Do nothing, where there is no SIP side."""
 
 
-def _call(call: Call, now: float) -> Row:
+def call_row(call: Call, now: float) -> Row:
+    """The row of a call that ends here."""
     row = _any_call(call.call.id if call.call is not None else "", call, now)
     facts = {"rtmp": call.user.log_id, "trunk": call.trunk_name}
     return {**row, **facts, **quality.figures_of(call)}

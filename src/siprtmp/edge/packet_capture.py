@@ -90,7 +90,12 @@ class PacketCapture(p2psip.net.tap.SocketTap, rtmplite.net.tap.SocketTap):
         return cast(socket.socket, _Watched(opened, recvfrom=received, sendto=sent))
 
     def connection(self, opened: socket.socket, tls: _T) -> tuple[socket.socket, _T]:
-        """Look at a TCP connection; with TLS only its end is seen on the socket."""
+        """Look at a TCP connection; with TLS only its end is seen on the socket.
+
+        What workers tell each other by a Unix socket is left out.
+        """
+        if opened.family == socket.AF_UNIX:
+            return opened, tls
         tap = _ConnectionTap(opened, self)
         if tls is None:
             stream = _Watched(

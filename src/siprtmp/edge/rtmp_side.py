@@ -4,16 +4,21 @@ Own design: all guards stand before `live` and `vod`, also for browsers.  `call`
 their users themselves, and have the web service alone before them.
 """
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import gevent
+
 from rtmplite.auth.credentials import NO_USER
-from rtmplite.auth.guard import Question
+from rtmplite.auth.guard import Event, Question
 from rtmplite.errors import LocalError
 from rtmplite.live.streams import Registry
+from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
-from rtmplite.net.http.flv_http import FlvHttp
+from rtmplite.net.http.flv_http import FlvHttp, Neighbour
+from rtmplite.net.http.rtws_port import RtwsPort
 from rtmplite.net.redaction import public
 from rtmplite.net.server import access
 from rtmplite.net.server.files import Alarms, Files
@@ -24,14 +29,17 @@ from rtmplite.net.server.transports import Transports, place
 from rtmplite.net.workers import Workers
 from rtmplite.relay.link import Link, State
 from rtmplite.rtmp.netconnection import Application, NetConnection
+from rtmplite.rtws.server import RtwsServerConnection
 from rtmplite.vod.application import VodApplication
 from siprtmp.calls.access.admission import Admission
 from siprtmp.edge.vod_library import VodLibrary
+from siprtmp.edge.workers.peers_of_all import PeersOfAll
 from siprtmp.edge.workers.place import WorkerPlace
 from siprtmp.edge.workers.team import Team, TeamApplication
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.logs import Log
 from siprtmp.settings.table import RtmpSettings
+from siprtmp.web.asking_host import source_of
 
 
 class RtmpSide:
@@ -54,36 +62,59 @@ class RtmpSide:
             self._access = access.Access(settings.access, self._refused)
             self._streams = LoggedLiveApplication(self._happened, self._access.user_of)
             self._applications: dict[str, Application] = {}
+            self._judges: set[str] = set()  # of those, who judge their users themselves
             unknown = UnknownApplication(lambda: list(self._applications), self._happened)
             limits = settings.transports.limits
             make_limit = ConnectionLimit if place is None else place.limit
             connection_limit = access.connection_limit(limits, make_limit)
             each = access.limits(limits)
+
+            def application_for(name: str) -> Application:
+                return self._applications.get(name, unknown)
+
             self._transports = Transports(
                 settings.transports,
-                lambda name: self._applications.get(name, unknown),
+                application_for,
                 self.registry,
                 each,
                 connection_limit,
                 self._linked,
-                {} if place is None else place.opened,
+                *(() if place is None else (place.opened, place.session_ids)),
             )
         self.team: Team | None = None
         if place is not None:
             merge = settings.transports.players.merge_ms
-            self.team = Team(place, self.registry, self._streams, each, merge)
+            relays = self._transports.relays
+            self.team = Team(place, self.registry, self._streams, each, merge, relays)
+            if self._transports.rtmfp is not None:
+                PeersOfAll(self.team, self._transports.rtmfp)
         self._recordings: Recordings | None = None
         self._shared: SharedFiles | None = None
         self.library: Files | None = None  # all files of --vod
+        self._rtws = RtwsPort(
+            lambda: RtwsServerConnection(
+                application_for, self.registry, os.urandom, now(), limits=each
+            ),
+            connection_limit=connection_limit,
+            budget=limits.max_rtmfp_memory,
+            host_of=source_of,
+        )
+        self.neighbours: list[Neighbour] = [self._rtws]  # of the streams, by HTTP
         self.live = FlvHttp(
             self.registry,
             admits=self._access.admits,
             connection_limit=connection_limit,
             on_viewer=self._streams.watch,
+            neighbours=self.neighbours,
         )
 
     def add(self, name: str, application: Application) -> None:
         self._applications[name] = self._access.ask_service(application)
+        self._judges.add(name)
+
+    def application(self, name: str) -> Application | None:
+        """An application with the guards before it, by name."""
+        return self._applications.get(name)
 
     def start(self) -> None:
         live: Application = self._streams
@@ -95,6 +126,15 @@ class RtmpSide:
             self._transports.start()
         if self.team is not None:
             self.team.start()
+
+    def admits(
+        self, kind: str, app: str, name: str, query: str, host: str
+    ) -> Callable[[], None] | None:
+        """Whether a browser may do this; what to call when it has ended, or None."""
+        if app in self._judges:
+            return lambda: None
+        event = Event.PUBLISH if kind == "whip" else Event.PLAY
+        return self._access.admits(app, name, query, host, event)
 
     def renew_users(self) -> None:
         """Read the file of users again; after a ConfigError the old users stay."""
@@ -111,12 +151,12 @@ class RtmpSide:
         return self._transports.addresses
 
     def connections(self) -> list[NetConnection]:
-        return self._transports.connections
+        return [*self._transports.connections, *self._rtws.connections]
 
     def status(self) -> dict[str, object]:
         links = self._transports.relays.links
         return {
-            "rtmp_connections": len(self._transports.connections),
+            "rtmp_connections": len(self.connections()),
             "streams": self.registry.streams,
             "players": sum(live.players for live in self.registry),
             "relays": len(links),
@@ -128,7 +168,10 @@ class RtmpSide:
 
     def stop(self) -> None:
         """Close all connections with NetConnection.Connect.Closed, and finish the files."""
+        end = self._settings.transports.end
+        pages = gevent.spawn(self._rtws.stop, end.drain, end.reconnect_to)
         self._transports.stop()
+        pages.join()
         if self.team is not None:
             self.team.stop()
         self.live.stop()

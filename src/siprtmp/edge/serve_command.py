@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -19,16 +20,19 @@ from gevent.event import AsyncResult
 
 from p2psip.net.alarm import Alarm
 from p2psip.net.clock import monotonic
+from p2psip.net.garbage_collection import GarbageCollector, settle
 from rtmplite.net.clock import now
 from rtmplite.net.last_resort import SECONDS, ended_within
 from rtmplite.net.server.log_rate_limit import ALL_BURST, ALL_RATE, Bucket, LogRateLimit
+from rtmplite.net.server.rtmfp_listener import peer_connectivity
+from rtmplite.net.server.settings import RtmfpSettings
 from rtmplite.net.sighup import on_hangup
-from siprtmp.edge.garbage_collection import GarbageCollector, settle
 from siprtmp.edge.gateway import Gateway
 from siprtmp.edge.workers.place import WorkerPlace, remove_folder
 from siprtmp.edge.workers.supervisor import Supervisor
 from siprtmp.operation import logs
 from siprtmp.settings.load import load
+from siprtmp.settings.table import ListenerSettings
 
 READABLE: Final = 1  # what a watcher waits for
 FAREWELL_SECONDS: Final = 0.5  # for answers to our BYEs to come in
@@ -57,9 +61,18 @@ def run(arguments: Sequence[str]) -> int:
     logs.configure(settings.logs.log_level, settings.logs.log_format, FloodFilter())
     if settings.process.workers > 1:
         count, drain = settings.process.workers, settings.end.drain
+        listeners = _divided(settings.listeners, settings.rtmfp)
         run_one = partial(_serve_place, partial(Gateway, settings))
-        return Supervisor(settings.listeners, count, drain, run_one).run()
+        return Supervisor(listeners, count, drain, run_one).run()
     return _serve(Gateway(settings), lambda words: print("ready", *words, flush=True))
+
+
+def _divided(at: ListenerSettings, rtmfp: RtmfpSettings) -> ListenerSettings:
+    """The listeners that all workers serve.
+
+    Relays between clients of RTMFP want them all in one process.
+    """
+    return replace(at, rtmfp=None) if peer_connectivity(rtmfp).relays else at
 
 
 def _serve_place(

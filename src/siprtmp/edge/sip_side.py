@@ -6,28 +6,34 @@ and the servers that tell our public address or relay media.
 
 import os
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from p2psip.errors import LocalError, RemoteError
-from p2psip.net import websocket
 from p2psip.net.clock import monotonic
-from p2psip.net.driver import SipDriver, SipPorts
+from p2psip.net.driver import PortsElsewhere, SipDriver, SipPorts
 from p2psip.net.local_network import LocalNetwork
 from p2psip.net.locator import ServerLocator
+from p2psip.net.media.prepared_ports import MappedSocket, PreparedPorts
 from p2psip.net.media.relayed_ports import PASSWORD, Relays
 from p2psip.net.public_address import PublicAddress
 from p2psip.net.tls import TlsContexts, client_context, names_in, server_context
 from p2psip.server.users import UserStore
+from p2psip.stack.stack import Stack
+from p2psip.transaction.flow import HostPort
 from rtmplite.live.streams import Registry
 from rtmplite.net.addresses import written
 from rtmplite.net.server.settings import TlsSettings
 from siprtmp.calls import quality
 from siprtmp.calls.access.admission import Admission
+from siprtmp.calls.neighbours import Neighbours
 from siprtmp.core.gateway_core import GatewayCore, Surroundings
 from siprtmp.edge.location import open_location
 from siprtmp.edge.media_side import MediaSide
-from siprtmp.edge.stun_side import StunSide
-from siprtmp.operation.arguments import ConfigError, needs_extra
+from siprtmp.edge.workers.sip_link import SipBranch, SipHub, neighbours_of
+from siprtmp.edge.workers.sip_sockets import sip_ports
+from siprtmp.edge.workers.team import Team
+from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.logs import Log
 from siprtmp.settings.table import SipSettings
 
@@ -44,14 +50,14 @@ class SipSide:
         admission: Admission,
         log: Log,
         registry: Registry,
+        team: Team | None = None,
     ) -> None:
         self._settings, self._log = settings, log
-        at = settings.listeners
-        if at.ws and not websocket.AVAILABLE:
-            raise ConfigError(needs_extra("--ws", "web"))
+        at, first = settings.listeners, settings.listeners.sip[0]
         self._contexts = _contexts(settings)
-        first, *also = at.sip
-        ports = SipPorts(*first, also=also, sips=at.sips, ws=at.ws)
+        given = None if team is None else team.place.sip
+        ports = sip_ports(at) if given is None else given
+        neighbours = Neighbours() if team is None else neighbours_of(team)
         hosts = (host for _, (host, _) in at.of_sip())
         beside = next((each for each in hosts if (":" in each) != (":" in first[0])), None)
         network = LocalNetwork(ports.address[0], settings.network.external_ip, beside)
@@ -68,14 +74,31 @@ class SipSide:
             inside=network.own_address,
             transport=locations.transport,
             location=self._location,
+            neighbours=neighbours,
         )
         self.core = core = GatewayCore(settings, surroundings, admission, registry, log, users)
-        self.driver = SipDriver(core.stack, ports, locate=locations.flows, tls=self._contexts)
+        self.driver = self._drive(ports, locations, team)
         self.driver.serve(core.server)
         self.driver.drive(core.registrations)
-        self.driver.run(core.start, monotonic())
+        if neighbours.is_first:
+            self.driver.run(core.start, monotonic())
         self._public = self._ask_stun(network)
         self._relays = self._use_turn(network)
+
+    def _drive(
+        self, ports: SipPorts | PortsElsewhere, locations: ServerLocator, team: Team | None
+    ) -> SipDriver:
+        """Run the stack at its sockets, or at those of the first worker."""
+        core, locate = self.core, locations.flows
+        if team is None or core.neighbours.is_first:
+            driver = SipDriver(core.stack, ports, locate=locate, tls=self._contexts)
+            if team is not None:
+                SipHub(team, core, driver)
+            return driver
+        branch = SipBranch(team, core.neighbours)
+        driver = SipDriver(core.stack, ports, locate=locate, carry=branch.carry)
+        branch.serve(driver, core)
+        return driver
 
     def status(self) -> dict[str, object]:
         core, counters = self.core, self.core.stack.counters
@@ -83,6 +106,7 @@ class SipSide:
         return {
             "calls": len(calls),
             "calls_transcoding": sum(bool(call.statistics.transcodes) for call in calls),
+            "calls_srtp": sum(bool(call.statistics.srtp) for call in calls),
             **quality.summary(calls),
             "media_unsuitable": core.context.unsuitable,
             **self.media.figures,
@@ -91,9 +115,9 @@ class SipSide:
             "proxied": len(proxy),
             "proxied_dialogs": len(proxy.dialogs),
             "registrations": core.registrar.count(monotonic()),
-            **core.trunks.status(),
+            **(core.trunks.status() if core.neighbours.is_first else {}),
             "lines": len(core.lines),
-            "names": len(core.names),
+            "names": core.names_counted,
             "room_members": len(core.rooms),
             "media_legs": self.media.sessions,
             "sip_connections": self.driver.connections,
@@ -161,6 +185,42 @@ class SipSide:
 
     def _moved(self, host: str, port: int) -> None:
         self.driver.run(self.core.registrations.move, host, port, monotonic())
+
+
+class StunSide:
+    """Takes the public address of the gateway into use, as the servers of --stun see it.
+
+    The Contact of SIP, SDP, and the registrations of clients elsewhere have it whenever an answer
+    brings one; until then they have the listener's own.  `on_moved(host, port)` has registrations
+    follow.  `ports` are asked about too; None where media goes another way.
+    """
+
+    def __init__(
+        self,
+        stack: Stack,
+        network: LocalNetwork,
+        ports: PreparedPorts | None,
+        on_moved: Callable[[str, int], object],
+        log: Log,
+    ) -> None:
+        self._stack, self._network, self._ports = stack, network, ports
+        self._on_moved, self._log = on_moved, log
+
+    def on_address(self, address: HostPort, server: HostPort) -> None:
+        self._log.event("public-address", address=written(*address), server=written(*server))
+        self._network.external = address[0]
+        self._stack.advertise(address)
+        if self._ports is not None:
+            self._ports.use(partial(MappedSocket, server=server))
+        self._on_moved(*address)
+
+    def on_silence(self, server: HostPort) -> None:
+        """Say that a server does not answer; calls go on with the address known before."""
+        self._log.warning("stun-silent", server=written(*server))
+
+    def on_symmetric(self, addresses: Sequence[HostPort]) -> None:
+        """Say that the router gives a socket an address for each server."""
+        self._log.warning("nat-symmetric", addresses=",".join(written(*at) for at in addresses))
 
 
 def _contexts(settings: SipSettings) -> TlsContexts | None:

@@ -7,8 +7,8 @@ no names, addresses or secrets.
 import os
 import socket
 import stat
-from collections.abc import Callable, Iterable
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Protocol
 from weakref import WeakSet
 
 from gevent import Greenlet, getcurrent, sleep
@@ -19,7 +19,7 @@ from rtmplite.net.http.flv_http import FlvHttp
 from rtmplite.net.server.log_rate_limit import Bucket
 from siprtmp.calls.access.admission import Admitted
 from siprtmp.edge.metrics import CONTENT_TYPE
-from siprtmp.edge.status_access import StatusAccess, said_proof
+from siprtmp.edge.web.status_access import StatusAccess, said_proof
 from siprtmp.operation.logs import Log
 
 # One request a connection: a client that sends on without reading answers would fill memory.
@@ -30,6 +30,16 @@ FRESH: Final = 20  # answers a second with newly collected figures
 TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), CLOSE]
 ASK: Final = ("WWW-Authenticate", 'Basic realm="siprtmp", charset="UTF-8"')
 WRONG_SECONDS: Final = 1.0  # until a wrong password is answered; other clients do not wait
+
+
+class WebApplication(Protocol):
+    """A WSGI application that says which requests are its own."""
+
+    def serves(self, environ: dict[str, Any]) -> bool:
+        """Whether it answers this one."""
+
+    def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer."""
 
 
 class ProcessFigures:
@@ -52,7 +62,7 @@ class StatusServer:
     """A small HTTP server for two pages (RFC 9112 §3).  Raises OSError as `bind` does.
 
     `live` owns the listener, which serves streams to browsers too, and limits what slow or many
-    clients cost.
+    clients cost; `web` are asked first, such as what browsers publish and play by WebRTC.
     Departs from RFC 9112 §3 [unknown-methods]: a method that nobody knows is answered 405 as those
     that are not served here, with those that are.
     """
@@ -65,8 +75,10 @@ class StatusServer:
         access: StatusAccess,
         log: Log,
         metrics: Callable[[], str] = lambda: "",
+        web: Sequence[WebApplication] = (),
     ) -> None:
         self._figures, self._access, self._log, self._metrics = figures, access, log, metrics
+        self._web = web
         self._server = live.serve(address, self._answer)
 
     @property
@@ -79,6 +91,9 @@ class StatusServer:
 
     def _answer(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
+        for each in self._web:
+            if each.serves(environ):
+                return each(environ, start)
         if path not in ("/status", "/metrics"):
             start("404 Not Found", TEXT)
             return [b"There are /status, /metrics, and /live/NAME.flv for each live stream.\n"]

@@ -7,6 +7,7 @@ gateway is started with, and for recordings of another gateway.
 from functools import partial
 from typing import Final
 
+from p2psip.stack.routing import is_loopback
 from rtmplite.auth.guard import Event, Question
 from rtmplite.net.clock import now
 from rtmplite.net.server.access import Access
@@ -18,7 +19,7 @@ from siprtmp.calls.access.admission import Admission, Admitted
 from siprtmp.calls.mixed import mixed_call, published_side
 from siprtmp.calls.rich import sip_app
 from siprtmp.operation.logs import Log
-from siprtmp.settings.table import RtmpSettings, is_loopback
+from siprtmp.settings.table import RtmpSettings
 
 CALLS: Final = (
     named_call.APP,

@@ -13,7 +13,7 @@ from p2psip.rtp.reorder import ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from siprtmp.media.audio_codec_selection import AudioCodecSelection
 from siprtmp.media.dtmf import CLOCK_RATE, DtmfKeys
-from siprtmp.media.offload import Offloading, Sending
+from siprtmp.media.offload import Counted, Offloading, Sending
 from siprtmp.media.pacing import LIVE_LIMIT, Pacer
 from siprtmp.media.sdp_map import AudioPlan
 from siprtmp.media.session_log import sound_format_name
@@ -23,7 +23,7 @@ from siprtmp.media.stream import MediaStream, SharedContext, Signalled, StreamCo
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.translate.audio_formats import AudioCodec
 from siprtmp.media.translate.conversion import AudioToFlv, AudioToRtp, Packet, UnsuitableError
-from siprtmp.media.transport import MediaTransport
+from siprtmp.media.transport import MediaTransport, MediaWay
 
 HEADER: Final = 12  # octets before the payload of a packet of ours: RFC 3550 §5.1
 
@@ -42,11 +42,11 @@ class AudioStream(MediaStream):
         settings, now = context.settings, context.started
         self._watch = SilenceWatch(settings.media_timeout, now)
         self.sent = self.received = self.unsuitable = 0
-        self._offloading = Offloading(settings.has_pump, self._reclaim_received)
+        self._offloading = Offloading(settings.has_pump, self._reclaim_received, context.wake)
         outlet = transport.outlet(self.publish) if settings.has_pump else None
         self._sending = Sending(outlet, self._reclaim_sent)
         self.codec_selection = AudioCodecSelection(settings.transcoding)
-        timeline = Timeline(now, self._reclaim_received)
+        timeline = Timeline(now, lambda: self._count(self._offloading.follow()))
         self.shared = SharedContext(self._watch.alive, self.hears, timeline)
         super().__init__(transport, context._replace(shared=self.shared))
         self._send_rtp = transport.send_rtp
@@ -63,8 +63,7 @@ class AudioStream(MediaStream):
         self._pacer: Pacer[Packet] = Pacer()
         self._dtmf = DtmfKeys()
         self._mutes: frozenset[object] = frozenset()
-        self._draining = self._swallowed = False
-        self._sends = False  # whether audio is sent without further questions
+        self._draining = self._swallowed = self._sends = False  # it sends without questions
         self.take = outlet.publish if outlet is not None else self.publish
         transport.on_ready = self._heed_consent
 
@@ -100,6 +99,12 @@ class AudioStream(MediaStream):
         self._heed_consent()
         self._wake()
 
+    def _go_by(self, way: MediaWay) -> None:
+        if self._send_rtp == self.way.send_rtp:  # else a tap has it, which asks for the way
+            self._send_rtp = way.send_rtp
+        self._sending.never()
+        self.way, self._offloading.is_wanted, self.take = way, False, self.publish
+
     def hears(self, host: str) -> bool:
         """Whether audio comes from this host, and so other media may go there: RFC 3264 §8.3.1."""
         at = self.plan.media.remote if self.plan is not None else None
@@ -127,7 +132,7 @@ class AudioStream(MediaStream):
         self._hold_back(False)
         # The call is remembered for a while (RFC 3261 §13.3.1.4); its codecs and taps end here.
         self._to_phone = self._to_rtmp = None
-        self._send_rtp, self._order = self.transport.send_rtp, ReorderBuffer()
+        self._send_rtp, self._order = self.way.send_rtp, ReorderBuffer()
         self.codec_selection.close()
 
     # -- from the publisher -------------------------------------------------------------
@@ -159,9 +164,7 @@ class AudioStream(MediaStream):
         if packets:
             self._pace(to_phone.codec.clock_rate, packets, now)
             session, sending = self._session, self._sending
-            if sending.outlet is None or not self._sends or session is None:
-                return
-            if sending.is_due():
+            if session and self._sends and sending.outlet and sending.is_due():
                 number, offset = self._to_phone_type, self._offset
                 sending.begin(to_phone, payload, number, offset, session, self._pacer)
 
@@ -254,7 +257,7 @@ class AudioStream(MediaStream):
         """Give `heard` the audio of each packet that is sent from now on: RFC 3551 §4.5."""
 
         def send(data: bytes) -> None:
-            self.transport.send_rtp(data)
+            self.way.send_rtp(data)
             for codec, number in self.plan.sending if self.plan is not None else ():
                 if number == data[1] & 0x7F:
                     heard(codec, data[HEADER:])
@@ -293,7 +296,7 @@ class AudioStream(MediaStream):
             if self._consent.is_open or self._consent.spend(len(payload), now):
                 # RFC 4733 §2.5.1.2 [same-base-as-audio]
                 packet = session.send_about(number, payload, timestamp, marker, now)
-                self.transport.send_rtp(packet)
+                self.way.send_rtp(packet)
         self.mute(self._dtmf, self._dtmf.sender.busy)
 
     def _timestamp(self, now: float) -> int:
@@ -358,7 +361,7 @@ class AudioStream(MediaStream):
         if codec is None:
             if plan is not None and payload_type in plan.media.receive_telephone_events:
                 for digit in self._dtmf.heard(timestamp, payload, now):
-                    self.sink.on_digit(digit, now)
+                    self._listener.on_digit(digit, now)
             # RFC 3550 §5.1 [unknown-types-ignored]
             return  # comfort noise, or what was never agreed
         self.received += 1
@@ -376,7 +379,7 @@ class AudioStream(MediaStream):
         """Have a pump pass on the packets behind this one, if it was audio of the codec in use."""
         plan, to_rtmp = self.plan, self._to_rtmp
         if plan and to_rtmp and plan.receiving.get(payload_type) is to_rtmp.codec:
-            way = self.transport.offload, self.sink.offload
+            way = self.transport.offload, self.sink
             self._offloading.begin(*way, session, self._order, to_rtmp, payload_type)
 
     def reclaim(self) -> None:
@@ -384,10 +387,12 @@ class AudioStream(MediaStream):
         self._reclaim_sent()
 
     def _reclaim_received(self) -> None:
-        counted = self._offloading.end()
+        self._count(self._offloading.end())
+
+    def _count(self, counted: Counted | None) -> None:
         if counted is not None:
             self._watch.heard = max(self._watch.heard, counted.heard_at)
-            self.received += counted.packets
+            self.received += counted.delivered
 
     def _reclaim_sent(self) -> None:
         self.sent += self._sending.end()
@@ -398,10 +403,10 @@ class AudioStream(MediaStream):
     def deadline(self) -> float | None:
         if self._closed or self._session is None:
             return None
-        keys = self._dtmf.sender.deadline
         order, reports = self._order.deadline, self._session.reporter.deadline
-        times = self._pacer.deadline, order, reports, self._watch.deadline, keys
-        return earliest(times)
+        early = self._offloading.deadline
+        others = self._watch.deadline, self._dtmf.sender.deadline
+        return earliest((self._pacer.deadline, order, early, reports, *others))
 
     def tick(self, now: float) -> None:
         if self._closed or self._session is None:
@@ -414,6 +419,7 @@ class AudioStream(MediaStream):
             return
         for heard in self._order.tick(now):
             self._deliver(*heard)
+        self._offloading.tick(now)
         keys = self._dtmf.sender.deadline
         if keys is not None and keys <= now:
             self._send_keys(now)

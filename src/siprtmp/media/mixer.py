@@ -112,7 +112,7 @@ class Mixer:
         self._blocks = 0
 
     def sit(self, hear: Hear | None, now: float) -> Seat:
-        """Take a seat.  `hear(audio, at, now)` gets blocks, `at` in ms; None for a talker alone."""
+        """Take a seat.  `hear(audio, at, now)` gets blocks, `at` in ms; None to hear nothing."""
         seat = Seat(self, hear)
         self.seats.append(seat)
         if self.deadline is None:

@@ -7,7 +7,7 @@ of a comparison.
 
 Publishers are of three kinds, by how far they run ahead of the clock:
 
-- A punctual publisher: a late packet moves the schedule back by as much as it was late, and while
+- A punctual publisher: a late packet moves the schedule back by as much as it was late.  While
   packets wait, the schedule returns by a twentieth of the time that passes.  So neither late
   packets nor a publisher's clock that is a little fast make the whole call late.
 - A publisher that recovers from a stall: its backlog is dropped, or the call would stay late.

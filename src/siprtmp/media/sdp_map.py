@@ -9,16 +9,19 @@ may have learnt them.
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.sdp.agreed_media import Agreed, AgreedMedia
 from p2psip.sdp.attributes import rtcp_mux
 from p2psip.sdp.codec import codecs_of
+from p2psip.sdp.crypto import AgreedKeys
 from p2psip.sdp.line import Connection, Origin, reaches
+from p2psip.sdp.local_media import RepairSources
 from p2psip.sdp.offer_answer import (
+    PROTOCOLS,
     Codec,
     LocalMedia,
     LocalTransport,
@@ -27,6 +30,7 @@ from p2psip.sdp.offer_answer import (
     make_answer,
     make_offer,
 )
+from p2psip.sdp.sdes_transport import SECURE, SrtpTerms, offered_transport
 from p2psip.sdp.session import SessionDescription
 from siprtmp.media import video_lines
 from siprtmp.media.translate.aac_passing import aac_fmtp, suits
@@ -66,6 +70,8 @@ AAC_NAMES: Final = tuple(codec.name for codec in AAC_CODECS)
 VIDEO_NAMES: Final = ("flv", *video_lines.NAMES)
 TALK: Final = "sendrecv", "sendrecv"  # the directions of audio and video: RFC 8866 §6.7
 _NAME: Final = re.compile(r"(?=.*[A-Za-z])[\w.-]+", re.ASCII)  # of a host: no IPv4 address, no IPv6
+LINES: Final = ("audio", "video", "x-flv")  # of a plan, in its order
+PLAIN: Final = SrtpTerms(bytes, answers=False)  # which draws no key
 HOLD: Final = "sendonly", "inactive"  # RFC 3264 §8.4; nobody wants to see a still frame
 
 
@@ -124,7 +130,9 @@ class Endpoint:
     RFC 8866 §5.2 and §5.7.  `rtcp_port` is given where it may not be the next one.  `x_flv` and
     `video` are for the lines of x-flv and of H.264, which need their own: two lines of one port
     would be one stream (RFC 3264 §5.1).  0 and None when there are none.  `vp8` says that the
-    line of H.264 has VP8 too, since video may be transcoded.
+    line of H.264 has VP8 too, since video may be transcoded.  `repairs` are the sources of that
+    line, if packets may be sent again by RTX (RFC 4588 §5.3).  `srtp` says what we want of
+    SRTP, and `keys` are those that lines have already (RFC 4568 §7.1.4), by their names in `LINES`.
     """
 
     host: str
@@ -134,6 +142,27 @@ class Endpoint:
     video: LocalTransport | None = None
     x_flv: LocalTransport | None = None
     vp8: bool = False
+    repairs: RepairSources | None = None
+    srtp: SrtpTerms = PLAIN
+    keys: Mapping[str, AgreedKeys] = field(default_factory=dict, repr=False)
+
+    def offering(self, line: str, plain: LocalTransport) -> LocalTransport:
+        """The transport of a line of an offer, with keys if we want SRTP: RFC 4568 §5.1.1."""
+        return self.srtp.to_offer(plain, self.keys.get(line))
+
+    def answering(
+        self, line: str, media: LocalMedia, theirs: SessionDescription
+    ) -> Iterator[LocalMedia]:
+        """A line for an answer, if its transport suits the offer: RFC 4568 §5.1.2."""
+        agreed = self.keys.get(line)
+        found = [
+            replace(media, transport=each)
+            for each in self.srtp.to_answer(media.transport, theirs, media.kind, agreed)
+        ]
+        for one in found:  # of several one has to have a codec in common, too
+            if len(found) == 1 or _is_answer(theirs, one, self):
+                yield one
+                return
 
     @property
     def transport(self) -> LocalTransport:
@@ -163,11 +192,18 @@ def read(sdp: bytes, hosts: Iterable[str]) -> SessionDescription:
     return replace(theirs, connection=placed(theirs.connection), media=tuple(media))
 
 
-def refusal(theirs: SessionDescription) -> RemoteError:
-    """The error for a description without usable audio, or its fault: RFC 3261 §13.3.1.3."""
-    fault = next((each.fault for each in theirs.media if each.kind == "audio" and each.fault), "")
+def refusal(theirs: SessionDescription, srtp: SrtpTerms = PLAIN) -> RemoteError:
+    """The error for a description without usable audio, or its fault: RFC 3261 §13.3.1.3.
+
+    The reason is that of `srtp` if its terms leave no line of audio.
+    """
+    sounds = [each for each in theirs.media if each.kind == "audio"]
+    fault = next((each.fault for each in sounds if each.fault), "")
+    kept_out = SECURE if not srtp.answers else () if srtp.plain else PROTOCOLS
+    is_kept_out = bool(sounds) and all(each.protocol in kept_out for each in sounds)
     # RFC 3261 §13.3.1.3 [488-for-the-offer]
-    return RemoteError(fault) if fault else RemoteError("Not Acceptable Here", 488)
+    reason = srtp.refusal if is_kept_out else "Not Acceptable Here"
+    return RemoteError(fault) if fault else RemoteError(reason, 488)
 
 
 def known_names(names: Iterable[str]) -> tuple[str, ...]:
@@ -209,13 +245,13 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
     codecs = _codecs(names, unnamed)
     lines = []
     if any(not codec.is_telephone_event for codec in codecs):  # Field §"Sound first"
-        lines.append(LocalMedia("audio", codecs, ours.transport))
+        lines.append(LocalMedia("audio", codecs, ours.offering("audio", ours.transport)))
     if "flv" in names and ours.x_flv is not None:
         # RFC 3551 §6 [one-kind-each], RFC 3550 §5.1 [types-part-no-streams]
         # and §5.2 [session-for-each-kind] [kinds-not-mixed]
-        lines.append(LocalMedia("video", (X_FLV,), ours.x_flv))
+        lines.append(LocalMedia("video", (X_FLV,), ours.offering("x-flv", ours.x_flv)))
     if ours.video is not None and (pictures := _pictures(names, ours)):
-        lines.append(video_lines.line(pictures, ours.video))
+        lines.append(video_lines.line(pictures, ours.offering("video", ours.video)))
     if not lines:
         raise RemoteError("Not Acceptable Here", 488)
     return make_offer(lines, ours.origin, ours.host)
@@ -245,13 +281,14 @@ def offer_again(
     for line in before.media:
         if line.kind == "audio" and line.port:
             transport = replace(ours.transport, rtcp_mux=rtcp_mux(line))
-            lines.append(LocalMedia("audio", codecs, transport, sound))
+            lines.append(LocalMedia("audio", codecs, ours.offering("audio", transport), sound))
         elif ours.video is not None and line.port == ours.video.port:
             transport = replace(ours.video, rtcp_mux=rtcp_mux(line))
-            video = video_lines.line(_pictures(names, ours), transport)
+            video = video_lines.line(_pictures(names, ours), ours.offering("video", transport))
             lines.append(replace(video, direction=pictures))
         elif ours.x_flv is not None and line.port == ours.x_flv.port:
             tunnel = replace(ours.x_flv, rtcp_mux=rtcp_mux(line))
+            tunnel = ours.offering("x-flv", tunnel)
             lines.append(LocalMedia("video", (X_FLV,), tunnel, pictures))
         else:
             # Not done: RFC 6337 §5.2.5 [video-is-tried-again]: a phone that has refused video,
@@ -277,29 +314,62 @@ def answer(
     """
     codecs = _with_one_clock(_codecs(names), theirs)
     sound, pictures = HOLD if holds else TALK
-    media = [LocalMedia("audio", codecs, replace(ours.transport, rtcp_mux=True), sound)]
+    audio = LocalMedia("audio", codecs, replace(ours.transport, rtcp_mux=True), sound)
+    media = [*ours.answering("audio", audio, theirs)]
     if "flv" in names and ours.x_flv is not None and offers_x_flv(theirs):
         tunnel = replace(ours.x_flv, rtcp_mux=True)
-        media.append(LocalMedia("video", (X_FLV,), tunnel, pictures))
+        x_flv = LocalMedia("video", (X_FLV,), tunnel, pictures)
+        media += ours.answering("x-flv", x_flv, theirs)
     elif ours.video is not None:
         transport = replace(ours.video, rtcp_mux=True)
-        media += video_lines.lines_for(_pictures(names, ours), theirs, transport, pictures)
+        named = _pictures(names, ours)
+        shown = video_lines.lines_for(named, theirs, transport, pictures, ours.repairs)
+        media += [one for each in shown for one in ours.answering("video", each, theirs)]
     session, agreed = make_answer(theirs, media, ours.origin, ours.host, previous=previous)
-    return session, _plans(agreed, ours.host, theirs)
+    return session, _plans(agreed, ours.host, theirs, ours.srtp)
 
 
-def conclude(ours: SessionDescription, theirs: SessionDescription) -> MediaPlan:
-    """The plan that an answer to our offer makes: RFC 3264 §7.  Raises RemoteError(488)."""
+def _is_answer(theirs: SessionDescription, media: LocalMedia, ours: Endpoint) -> bool:
+    _, agreed = make_answer(theirs, [media], ours.origin, ours.host)
+    return accepted(agreed, media.kind) is not None
+
+
+def conclude(
+    ours: SessionDescription, theirs: SessionDescription, our_side: Endpoint | None = None
+) -> MediaPlan:
+    """The plan that an answer to our offer makes: RFC 3264 §7.  Raises RemoteError(488).
+
+    `our_side` has the keys of lines until now, which have to stay.
+    """
     host = ours.connection.address if ours.connection else ""
-    return _plans(apply_answer(ours, video_lines.forgiven(theirs, ours)), host, theirs)
+    had_keys = our_side is not None and bool(our_side.keys)
+    # RFC 8643 §3.3 [clear-without-keys] [failure-ends-it]
+    made_of = [
+        LocalMedia(line.kind, (), offered_transport(line, demands=had_keys)) for line in ours.media
+    ]
+    agreed = apply_answer(ours, video_lines.forgiven(theirs, ours), made_of)
+    return _plans(agreed, host, theirs)
+
+
+def keys_of(plan: MediaPlan | None) -> dict[str, AgreedKeys]:
+    """The keys of each line of a plan that has some, by the names in `LINES`: RFC 4568 §5.1.3."""
+    if plan is None:
+        return {}
+    lines = plan.audio, plan.video, plan.x_flv
+    found = ((name, each.media.keys) for name, each in zip(LINES, lines, strict=True) if each)
+    return {name: keys for name, keys in found if keys is not None}
 
 
 def is_acceptable(
-    theirs: SessionDescription, names: Sequence[str] = EVERYTHING, *, host: str = "0.0.0.0"
+    theirs: SessionDescription,
+    names: Sequence[str] = EVERYTHING,
+    *,
+    host: str = "0.0.0.0",
+    srtp: SrtpTerms = PLAIN,
 ) -> bool:
     """Whether an offer has audio to answer with the codecs named, at our address `host`."""
     try:
-        answer(theirs, names, Endpoint(host, 9, 0))
+        answer(theirs, names, Endpoint(host, 9, 0, srtp=srtp))
     except RemoteError:
         return False
     return True
@@ -322,7 +392,7 @@ def _pictures(names: Sequence[str], ours: Endpoint) -> tuple[str, ...]:
 
 
 def speex_names(narrowband: bool) -> tuple[str, ...]:
-    """For answering, as a wideband client's audio can be cut to 8 kHz: its own rate first."""
+    """The names to answer a client of Speex with: its own rate first, which can be cut to 8 kHz."""
     first, second = ("narrowband", "wideband") if narrowband else ("wideband", "narrowband")
     return (first, second, "dtmf", "flv")
 
@@ -365,11 +435,13 @@ def _codec(name: str, unnamed: bool) -> Codec:
     return Codec(codec.encoding, codec.clock_rate, codec.channels, number, fmtp)
 
 
-def _plans(agreed: Agreed, host: str, theirs: SessionDescription) -> MediaPlan:
+def _plans(
+    agreed: Agreed, host: str, theirs: SessionDescription, srtp: SrtpTerms = PLAIN
+) -> MediaPlan:
     sound = accepted(agreed, "audio")
     audio = _plan(sound, host) if sound is not None else None
     if audio is None:
-        raise refusal(theirs)
+        raise refusal(theirs, srtp)
     pictures = [each for each in agreed if each.accepted and each.kind == "video"]
     for each in pictures:
         if each.codecs and _is_x_flv(each.codecs[0]) and _is_near(each, host):

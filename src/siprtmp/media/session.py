@@ -11,10 +11,11 @@ it, or a peer that takes it, there is audio alone.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.rtp.session import Statistics
+from p2psip.sdp.session import SessionDescription
 from siprtmp.media import sdp_map
 from siprtmp.media.audio_stream import AudioStream, OnSent
 from siprtmp.media.negotiation import Negotiation
@@ -39,6 +40,8 @@ from siprtmp.media.video_stream import VideoFigures, VideoStream
 from siprtmp.media.video_to_phone import OnShown
 
 Publish = Callable[[int, int, bytes, float], None]
+
+_MUTED: Final = "muted"  # who has the stream leave the publisher's audio out, beside a hold
 
 
 class Taps(NamedTuple):
@@ -73,6 +76,8 @@ class MediaStatistics:
     video_sent: int = 0
     video_received: int = 0
     freezes: int = 0
+    srtp: str = ""  # the suite of the audio, "" for plain RTP
+    refused: int = 0  # packets of SRTP that were not authentic, or came before
     rtp: Statistics | None = None
 
 
@@ -86,11 +91,33 @@ class Recorder(Protocol):
         """The publisher has ended: RTMP 1.0 §7.2.2.3."""
 
 
+class Envelope(Protocol):
+    """The part of descriptions that is about a transport for all lines: RFC 8839 §5, RFC 5763 §5.
+
+    The rest is said as if each line had a port of its own.
+    """
+
+    def take(self, theirs: bytes) -> None:
+        """Note what the peer says of its transport.  Raises RemoteError."""
+
+    def answer(self, ours: bytes) -> bytes:
+        """Put our transport on an answer to the description that was taken last."""
+
+    def offer(self, ours: bytes) -> bytes:
+        """Put our transport on an offer."""
+
+    def begin(self, now: float) -> None:
+        """Both descriptions are known: wait for the peer from now on."""
+
+
 class SessionOwner(PeerWatcher, Protocol):
     """Does the signalling of a session, and leads published messages to it: a call, for one."""
 
     def on_publish_changed(self, publish: Publish) -> None:
         """Published messages go to this function from now on."""
+
+    def on_digit(self, digit: str, now: float) -> None:
+        """The peer has pressed a key: RFC 4733 §2.5.2.2."""
 
 
 class MediaSession:
@@ -98,19 +125,23 @@ class MediaSession:
 
     `terms` are what both ends have said.  `publish` takes what is published (type, RTMP time in ms,
     body, now), also before and after; its owner is told when it is another function.
-    `transcoded` has all that was decoded and encoded so far, as "aac > opus".
+    `transcoded` has all that was decoded and encoded so far, as "aac > opus".  `envelope` is set
+    before `open`, for a peer whose lines share a transport.
     """
 
     def __init__(self, owner: SessionOwner, log: MediaLog, sink: MediaSink) -> None:
         self.on_quiet, self.on_silence = owner.on_quiet, owner.on_silence  # of the audio stream
         self.on_key_frame_needed, self.sink = owner.on_key_frame_needed, sink
+        self.on_digit = owner.on_digit
         self._on_publish_changed = owner.on_publish_changed
-        self.terms = Negotiation()
+        self.terms, self.is_muted = Negotiation(), False
+        self.envelope: Envelope | None = None
         self._log = SessionLog(log)
         self.transcoded = self._log.transcoded
         self._holders: set[object] = set()
         self._taps: Taps | None = None
         self._recorder: Recorder | None = None
+        self._refused = 0  # by streams that are gone
         self._streams: tuple[MediaStream, ...] = ()
         self._audio: AudioStream | None = None
         self._video: VideoStream | None = None
@@ -136,7 +167,6 @@ class MediaSession:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has transports."""
         return self._settings is not None
 
     def close(self, now: float) -> None:
@@ -157,9 +187,10 @@ class MediaSession:
 
         `unnamed` is for `sdp_map.offer`.  Raises RemoteError(488) if nothing is left to offer.
         """
-        self._add_line(now, is_video=False)
+        if self.envelope is None:
+            self._add_line(now, is_video=False)
         self._add_line(now, is_video=True)
-        return self.terms.offer(names or self.terms.names, unnamed)
+        return self._offered(self.terms.offer(names or self.terms.names, unnamed))
 
     def answer(self, sdp: bytes, now: float, by: Signalled, *, again: bool = False) -> bytes:
         """Answer an offer, the first or (`again`) a later one: RFC 3264 §6, §8.
@@ -167,19 +198,21 @@ class MediaSession:
         It counts as early until it is confirmed.  Raises RemoteError, 488 without a codec in
         common, which leaves the session as it was.
         """
-        theirs, names = sdp_map.read(sdp, by.hosts), self.terms.names
+        theirs, names = self._read(sdp, by), self.terms.names
         if sdp_map.offers_x_flv(theirs):
             self._add_line(now, is_video=False)
         makes = H264 in names and self._log.can_make_video
         if are_offered(theirs, (*names, *([VP8] if makes else ()))):
             self._add_line(now, is_video=True)
         ours = self.terms.answer(theirs, again)
+        if self.envelope is not None:
+            ours = self.envelope.answer(ours)
         self._start(now, by, early=True)
         return ours
 
     def offer_again(self, theirs: bytes | None, by: Signalled) -> bytes:
         """Make a later offer; `theirs` is the description in force: RFC 3264 §8."""
-        return self.terms.offer_again(sdp_map.read(theirs, by.hosts) if theirs else None)
+        return self._offered(self.terms.offer_again(self._read(theirs, by) if theirs else None))
 
     def conclude(
         self, sdp: bytes, now: float, by: Signalled, *, early: bool = False, ours: bytes = b""
@@ -189,7 +222,7 @@ class MediaSession:
         `early` says that another may follow (RFC 3960 §3).  Raises RemoteError, 488 without usable
         audio.
         """
-        self.terms.conclude(sdp_map.read(sdp, by.hosts), ours)
+        self.terms.conclude(self._read(sdp, by), ours)
         self._start(now, by, early=early)
 
     def settle(self, sdp: bytes, now: float, by: Signalled) -> MediaPlan:
@@ -217,12 +250,33 @@ class MediaSession:
             self._audio.mute(self, on)
         self._sort()
 
+    def mute(self, on: bool) -> None:
+        """Have the peer not hear what is published, or hear it again; it is told nothing."""
+        self.is_muted = on
+        if self._audio is not None:
+            self._audio.mute(_MUTED, on)
+
+    def _read(self, sdp: bytes, by: Signalled) -> SessionDescription:
+        if self.envelope is not None:
+            self.envelope.take(sdp)
+        return self.terms.read(sdp, by.hosts)
+
+    def _offered(self, ours: bytes) -> bytes:
+        return ours if self.envelope is None else self.envelope.offer(ours)
+
     def _start(self, now: float, by: Signalled, *, early: bool = False) -> None:
         """Send and receive as the plan says, and drop the streams that it does not have."""
         plan, by = self.terms.plan, replace(by, early=early)
+        if self.envelope is not None:
+            by = replace(by, hosts=(self.terms.endpoint.host,), proven=True)
+            self.envelope.begin(now)
         audio, video, tunnel = self._audio, self._video, self._tunnel
         if plan is None or audio is None:
             return
+        for name, stream in zip(sdp_map.LINES, (audio, video, tunnel), strict=True):
+            keys = sdp_map.keys_of(plan).get(name)
+            if stream is not None and keys is not None:
+                stream.secure(keys)
         audio.codec_selection.wants_speex = sdp_map.wants_speex(self.terms.names)
         audio.start(plan.audio, now, by)
         if plan.video is not None and video is not None:
@@ -263,7 +317,7 @@ class MediaSession:
         context = self._context._replace(started=now)
         if is_video:
             self._video = video = VideoStream(transport, context)
-            terms.have_video(at, vp8=self._log.can_make_video)
+            terms.have_video(at, vp8=self._log.can_make_video, repairs=video.repair_sources)
             self._add(video, "pictures")
             if self._taps is not None:
                 video.tap(self._taps.video, now)
@@ -279,6 +333,7 @@ class MediaSession:
     def _drop(self, stream: MediaStream, now: float) -> None:
         """Close a stream whose line is gone: RFC 3264 §8.2."""
         stream.close(now)
+        self._refused += stream.refused
         self._transports.release(stream.transport)
         self._streams = tuple(each for each in self._streams if each is not stream)
 
@@ -399,6 +454,7 @@ class MediaSession:
             return MediaStatistics()
         plan, shown = audio.plan, video.plan if video is not None else None
         seen = video.figures if video is not None else VideoFigures()
+        keys = plan.media.keys if plan is not None else None
         return MediaStatistics(
             codec=plan.codec.name if plan is not None else None,
             packet_seconds=plan.media.ptime / 1000 if plan is not None else 0.0,
@@ -413,6 +469,8 @@ class MediaSession:
             video_sent=seen.sent,
             video_received=seen.received,
             freezes=seen.freezes,
+            srtp=keys.ours.suite if keys is not None else "",
+            refused=self._refused + sum(each.refused for each in self._streams),
         )
 
     def log_no_video(self, plan: MediaPlan, sdp: bytes | None) -> None:
@@ -439,6 +497,10 @@ class MediaSession:
     def on_transcoding(self, transcodes: str, reason: str = "") -> None:
         """Log that media is decoded and encoded again: RFC 6184 §8.2.2 for video."""
         self._log.makes(transcodes, reason)
+
+    def on_refused(self, reason: str) -> None:
+        """Log that SRTP of the peer is dropped, once for each stream: RFC 3711 §3.3."""
+        self._log.refused(reason)
 
     def on_video_unsuitable(self, reason: str) -> None:
         """Tell that the peer does not see the publisher: FLV 10.1 §E.4.3.1."""

@@ -53,6 +53,10 @@ class SessionLog:
             self._late.add(kind)
             self._log.warning("media-late", kind=kind, cure=LATE_CURE)
 
+    def refused(self, reason: str) -> None:
+        """Log the first packet of SRTP that is dropped: RFC 3711 §3.3."""
+        self._log.event("srtp-refused", reason=reason)
+
     def no_port(self, *, is_video: bool) -> None:
         """Log that there is no transport for a line beside the audio."""
         if is_video:

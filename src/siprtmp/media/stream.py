@@ -4,7 +4,7 @@ Implements RFC 3550 §6.4 for the reports of a stream.
 
 Own design: a stream is a sans-I/O machine between a transport and what is published.  It sends
 nothing to an address that has not agreed (see `Consent`), holds its publisher back when that is
-ahead, and knows neither the other streams of its session nor the call.
+ahead.  It knows neither the other streams of its session nor the call.
 """
 
 from abc import ABC, abstractmethod
@@ -15,12 +15,15 @@ from typing import NamedTuple, Protocol
 from p2psip.rtp.reporter import Event, Reporter
 from p2psip.rtp.session import RtpSession
 from p2psip.sdp.agreed_media import AgreedMedia
+from p2psip.sdp.crypto import AgreedKeys
+from p2psip.srtp.srtp import WINDOW
 from siprtmp.media.consent import Consent
+from siprtmp.media.secure_way import SecureWay
 from siprtmp.media.sink import MediaSink
 from siprtmp.media.timeline import Timeline
 from siprtmp.media.transcode.video_transcoder import VideoTranscoders
 from siprtmp.media.translate.flv_to_video import MAX_OCTETS
-from siprtmp.media.transport import MediaTransport
+from siprtmp.media.transport import MediaTransport, MediaWay
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +82,17 @@ class StreamListener(PeerWatcher, Protocol):
     def on_hold_back(self, asker: object, hold: bool) -> None:
         """Hold the publisher back for this asker if `hold`, else let it go on: see `pacing`."""
 
+    def on_digit(self, digit: str, now: float) -> None:
+        """The peer has pressed a key: RFC 4733 §2.5.2.2."""
+
     def on_unsuitable(self, sound_format: int) -> None:
         """The publisher's audio cannot be sent to the peer: FLV 10.1 §E.4.2.1."""
 
     def on_video_unsuitable(self, reason: str) -> None:
         """The publisher's video cannot be sent to the peer."""
+
+    def on_refused(self, reason: str) -> None:
+        """The first packet of SRTP that was not authentic, or came before: RFC 3711 §3.3."""
 
     def on_transcoding(self, transcodes: str, reason: str = "") -> None:
         """Media are made anew, as "h264 9x9 > vp8 9x9", video for a `reason`."""
@@ -134,6 +143,8 @@ class MediaStream(ABC):
     def __init__(self, transport: MediaTransport, context: StreamContext) -> None:
         assert context.shared is not None
         self.transport, self._listener, self._wake = transport, context.listener, context.wake
+        self.way: MediaWay = transport
+        self._secure: SecureWay | None = None  # once there are keys
         self._settings, self._started = context.settings, context.started
         self._alive, self._hears, self._timeline = context.shared
         self.on_late: Callable[[float], None] = lambda now: None
@@ -152,6 +163,10 @@ class MediaStream(ABC):
         """Take back what a pump has counted, before anybody looks: see `offload`."""
         return
 
+    def follow(self) -> None:
+        """Have the counts as they are now, for a report, while a pump may go on."""
+        self.reclaim()
+
     @abstractmethod
     def publish(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take a published message (RTMP 1.0 §7.1.4), and send it when it is due."""
@@ -165,7 +180,7 @@ class MediaStream(ABC):
         reporter = self._reporter
         if self._closed or reporter is None:
             return
-        self.reclaim()
+        self.follow()
         invalid = reporter.invalid
         events = reporter.received(data, now)  # RFC 8866 §6.7.3 [reports-while-sending]
         if reporter.invalid == invalid:
@@ -192,11 +207,31 @@ class MediaStream(ABC):
         if reporter is not None and self._consent.is_open and transport.remote_rtcp:
             farewell = reporter.bye(now)
             if farewell:  # b"" where nothing was sent before: RFC 3550 §6.3.7
-                transport.send_rtcp(farewell)
+                self.way.send_rtcp(farewell)
         transport.close()
         self._let_go()
 
+    def secure(self, keys: AgreedKeys) -> None:
+        """Send and take SRTP from now on, by these keys: RFC 4568 §5.1.3."""
+        if self._secure is None:
+            self.reclaim()
+            refused = self._listener.on_refused
+            self._secure = way = SecureWay(self.transport, refused, self._replay_window)
+            self._go_by(way)
+        self._secure.use(keys)
+
+    @property
+    def refused(self) -> int:
+        """How many packets of SRTP were not authentic, or came before: RFC 3711 §3.3."""
+        return self._secure.refused if self._secure is not None else 0
+
     # -- for the heirs ------------------------------------------------------------------
+
+    _replay_window = WINDOW  # packets that may be late: RFC 3711 §3.3.2
+
+    def _go_by(self, way: MediaWay) -> None:
+        """Send by this way from now on, and by nothing beside it, such as a pump."""
+        self.way = way
 
     @abstractmethod
     def _let_go(self) -> None:
@@ -220,6 +255,9 @@ class MediaStream(ABC):
         transport.remote = media.remote  # setting it delivers the packets that waited
         if media.remote_rtcp is not None:
             transport.remote_rtcp = media.remote_rtcp
+        if self._secure is not None and self._reporter is not None:
+            # RFC 3711 §3.4 [first-size-with-srtcp] [sizes-with-srtcp]
+            self._reporter.count_below(self._secure.report_octets)
 
     def _welcome(self, now: float) -> None:
         """Send media from now on, since the peer has sent some: see `Consent`."""
@@ -249,9 +287,9 @@ class MediaStream(ABC):
         reporter = self._reporter
         if reporter is None or reporter.deadline > now:
             return
-        self.reclaim()
+        self.follow()
         # RFC 3550 §6 [reports-everywhere], §6.2 [never-off]
         # RFC 8866 §6.7.1 [reports-while-receiving] and §6.7.4 [reports-while-inactive]
         for report in reporter.tick(now):
             if self._consent.is_open:
-                self.transport.send_rtcp(report)
+                self.way.send_rtcp(report)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from siprtmp.media.offload import Flow, Outlet
 
-Receiver = Callable[[bytes, float], None]
+Receiver = Callable[[bytes, float], object]
 
 
 class MediaAddress(NamedTuple):
@@ -21,12 +21,26 @@ class MediaAddress(NamedTuple):
     rtcp_port: int
 
 
-class MediaTransport(Protocol):
+class MediaWay(Protocol):
+    """Where the datagrams of a stream leave by: a transport, or what protects them before."""
+
+    def send_rtp(self, data: bytes) -> None:
+        """Send one RTP datagram: RFC 3550 §11."""
+
+    def send_run(self, run: Sequence[bytes]) -> None:
+        """Send RTP datagrams in a row, such as those of one frame: RFC 3550 §11."""
+
+    def send_rtcp(self, data: bytes) -> None:
+        """Send one RTCP datagram: RFC 3550 §11."""
+
+
+class MediaTransport(MediaWay, Protocol):
     """A way to one peer and back, for RTP and RTCP.
 
     `remote` and `remote_rtcp` are where to send to, and `rtcp_mux` says that they are one (RFC 5761
     §5.1); `hosts` are those of the signalling.  All are set when a description settles them.
-    `on_rtp` and `on_rtcp` take each datagram and its time.
+    `on_rtp` and `on_rtcp` take each datagram and its time, and return False for one that is not
+    the peer's, which must not move `remote`.
     """
 
     remote: tuple[str, int] | None
@@ -44,17 +58,11 @@ class MediaTransport(Protocol):
     def offload(self, *terms: Any) -> Flow | None:
         """Have a pump handle packets that meet these terms, see `Offloading`; None if it won't."""
 
+    def gather(self, *terms: Any) -> Flow | None:
+        """Have a pump gather packets, see `Gathering`; None if it won't."""
+
     def outlet(self, take: Callable[[int, int, bytes, float], None]) -> Outlet | None:
         """A pump's way for published audio, which gives `take` what it won't send; None without."""
-
-    def send_rtp(self, data: bytes) -> None:
-        """Send one RTP datagram: RFC 3550 §11."""
-
-    def send_run(self, run: Sequence[bytes]) -> None:
-        """Send RTP datagrams in a row, such as those of one frame: RFC 3550 §11."""
-
-    def send_rtcp(self, data: bytes) -> None:
-        """Send one RTCP datagram: RFC 3550 §11."""
 
     def close(self) -> None:
         """Close the transport; nothing arrives afterwards."""

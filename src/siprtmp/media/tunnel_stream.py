@@ -133,7 +133,7 @@ class TunnelStream(MediaStream):
         ticks, last = int.from_bytes(item[0], "big"), len(item) - 1
         for at, payload in enumerate(item[1:], 1):
             datagram = session.send(plan.send_type, payload, ticks, at == last, now)
-            self.transport.send_rtp(datagram)
+            self.way.send_rtp(datagram)
 
     # -- from the other side ------------------------------------------------------------
 

@@ -7,9 +7,12 @@ Own design: H.264, which every player has, passes.  Another codec passes to play
 that they take it; for others it is made into H.264, or left out where nothing may be made.
 """
 
+from collections.abc import Callable
 from typing import Final
 
+from p2psip.rtp.payload.h264_access_units import AccessUnit
 from p2psip.rtp.video_receiver import VideoPacket, VideoReceiver
+from siprtmp.media.offload import Flow, Gathering
 from siprtmp.media.sink import VIDEO, MediaSink
 from siprtmp.media.stream import StreamContext
 from siprtmp.media.timeline import UsualArrival
@@ -90,6 +93,18 @@ class VideoFromPhone:
             sequence, newest, marker, payload, lambda at: self._moments(at, newest, now)
         ):
             self._pass(tags, is_key, now)
+
+    def take_whole(self, timestamp: int, units: tuple[bytes, ...], now: float) -> None:
+        """Take an access unit that a pump has put together, and `count` its packets later."""
+        frame = AccessUnit(units, timestamp, damaged=False)
+        assert isinstance(self._to_flv, H264ToFlv)
+        tags = self._to_flv.convert(frame, *self._moments(timestamp, timestamp, now))
+        self._pass(tags, frame.is_key, now)
+
+    def lend(self, gathering: Gathering, gather: Callable[..., Flow | None], number: int) -> None:
+        """Have a pump gather the packets of payload type `number`, if it can."""
+        if self.plan.arriving.get(number) == H264 and self._to_flv.name == H264:
+            gathering.begin(gather, self._receiver, self._to_flv, number)
 
     def _moments(self, timestamp: int, newest: int, now: float) -> tuple[int, float | None]:
         """RTMP times (ms) of a frame: by its arrival, and when it is shown.

@@ -26,6 +26,7 @@ from p2psip.sdp.codec import Codec, codecs_of
 from p2psip.sdp.h264_parameters import H264Parameters
 from p2psip.sdp.h265_parameters import parameter_sets
 from p2psip.sdp.line import Attribute
+from p2psip.sdp.local_media import RepairSources
 from p2psip.sdp.offer_answer import LocalMedia, LocalTransport
 from p2psip.sdp.session import MediaDescription, SessionDescription
 from siprtmp.media.translate import video_tag
@@ -93,7 +94,7 @@ def _h265_limits(fmtp: str, media: AgreedMedia) -> CodecLimits:
 H265: Final = VideoCodec(video_tag.H265, _H265_FORMAT, _h265_limits, parameter_sets)
 
 # What is decoded here is bounded by its size alone: 1920 by 1088.
-_VP8_FORMAT: Final = Codec("VP8", CLOCK_RATE, 1, 102, "max-fr=30;max-fs=8160")
+_VP8_FORMAT: Final = Codec("VP8", CLOCK_RATE, 1, 106, "max-fr=30;max-fs=8160")
 
 
 def _vp8_limits(fmtp: str, media: AgreedMedia) -> CodecLimits:
@@ -219,9 +220,16 @@ def line(names: Sequence[str], transport: LocalTransport) -> LocalMedia:
 
 
 def lines_for(
-    names: Sequence[str], theirs: SessionDescription, transport: LocalTransport, direction: str
+    names: Sequence[str],
+    theirs: SessionDescription,
+    transport: LocalTransport,
+    direction: str,
+    repairs: RepairSources | None = None,
 ) -> list[LocalMedia]:
-    """The line that answers an offer, with the profiles that the offer has: RFC 3264 §6.1."""
+    """The line that answers an offer, with the profiles that the offer has: RFC 3264 §6.1.
+
+    With `repairs` packets may be sent again by RTX: RFC 4588 §8.1.
+    """
     wanted = offered_parameters(theirs) if NAME in names else []
     ours = (H264Parameters(each.profile_level, each.packetization_mode, True) for each in wanted)
     offered = [Codec(H264, CLOCK_RATE, fmtp=str(each)) for each in ours]
@@ -231,8 +239,17 @@ def lines_for(
     feedback = (*FEEDBACK, "ccm fir")  # RFC 5104 §4.3.1; an offer has no octets to spare
     # RFC 6184 §8.2.1 [media-is-video]
     # H.264 first, which every player has: RFC 3264 §6.1 leaves the order to the answerer
-    media = LocalMedia("video", formats, transport, direction, feedback=feedback, prefer="local")
-    return [media]
+    return [
+        LocalMedia(
+            "video",
+            formats,
+            transport,
+            direction,
+            feedback=feedback,
+            prefer="local",
+            repairs=repairs,
+        )
+    ]
 
 
 def forgiven(answer: SessionDescription, offer: SessionDescription) -> SessionDescription:

@@ -13,11 +13,15 @@ from typing import Final, NamedTuple
 
 from p2psip.rtp.reporter import Event, Reporter
 from p2psip.rtp.rtcp_timer import MIN_SECONDS
-from p2psip.rtp.video_receiver import VideoReceiver
+from p2psip.rtp.video_receiver import VideoPacket, VideoReceiver
+from p2psip.sdp.agreed_media import AgreedMedia
+from p2psip.sdp.local_media import RepairSources
+from p2psip.srtp.stream import VIDEO_WINDOW
 from rtmplite.flv.video import is_sequence_header
+from siprtmp.media.offload import Counted, Gathering
 from siprtmp.media.sink import VIDEO, MediaSink
 from siprtmp.media.stream import MediaStream, Signalled, StreamContext, earliest
-from siprtmp.media.transport import MediaTransport
+from siprtmp.media.transport import MediaTransport, MediaWay
 from siprtmp.media.video_from_phone import VideoFromPhone
 from siprtmp.media.video_lines import CLOCK_RATE, VideoPlan
 from siprtmp.media.video_to_phone import OnShown, VideoToPhone
@@ -51,6 +55,7 @@ class VideoStream(MediaStream):
 
     def __init__(self, transport: MediaTransport, context: StreamContext) -> None:
         self._context = context
+        self._gathering = Gathering(context.settings.has_pump, self._take_whole)
         self._to_phone = VideoToPhone(
             transport, context, lambda: self.sink.on_key_frame_wanted(), self._hold_back
         )
@@ -66,11 +71,13 @@ class VideoStream(MediaStream):
         """Send and receive as an answer settled; a later one may change all of it: RFC 3264 §8."""
         if self._closed:
             return
+        self.reclaim()
         before, self.plan = self.plan, plan
         if self._from_phone is None:
             self._prepare(plan, now)
         else:
             self._from_phone.plan = plan
+        self._repair_by(plan.media)
         self._trust(plan.media, by, now)
         if before != plan or not self._consent.is_open:
             self._to_phone.stop()
@@ -96,6 +103,26 @@ class VideoStream(MediaStream):
         self._receiver = receiver
         self._from_phone = VideoFromPhone(plan, receiver, self._context, self.sink)
 
+    @property
+    def repair_sources(self) -> RepairSources:
+        """The sources of our packets and of their repeats: RFC 4588 §5.3."""
+        sender = self._sender
+        return RepairSources(sender.ssrc, sender.repeater.ssrc, self._settings.cname)
+
+    def _repair_by(self, media: AgreedMedia) -> None:
+        """Send again, and take again, by RTX where that is agreed on: RFC 4588 §8.1."""
+        receiver, reporter = self._receiver, self._reporter
+        assert receiver is not None and reporter is not None
+        self._sender.repairs, receiver.repairs = media.repairs, media.arriving_repairs
+        self._sender.on_repair = reporter.senders.append
+
+    _replay_window = VIDEO_WINDOW
+
+    def _go_by(self, way: MediaWay) -> None:
+        super()._go_by(way)
+        self._gathering.is_wanted = False
+        self._to_phone.way = way
+
     def _let_go(self) -> None:
         self._to_phone.close()
         if self._from_phone is not None:
@@ -104,6 +131,7 @@ class VideoStream(MediaStream):
     @property
     def figures(self) -> VideoFigures:
         """What both ways have counted, and what they are about."""
+        self.reclaim()
         out, back = self._to_phone, self._from_phone
         figures = VideoFigures(out.sent, out.unsuitable, out.left_out, out.wanted)
         if back is not None:
@@ -144,13 +172,23 @@ class VideoStream(MediaStream):
                     shown(timestamp, payload, now)
 
     def on_rtp(self, data: bytes, now: float) -> None:
+        gathering = self._gathering
+        if gathering.lent is not None:
+            self.reclaim()
+        packets = self._hear(data, now)
+        if packets and gathering.is_wanted and packets[-1].marker and self._from_phone is not None:
+            number = packets[-1].payload_type
+            self._from_phone.lend(gathering, self.transport.gather, number)
+
+    def _hear(self, data: bytes, now: float) -> list[VideoPacket]:
+        """Take a datagram; the packets whose turn it was then: RFC 3550 §A.1."""
         receiver, from_phone = self._receiver, self._from_phone
         if self._closed or receiver is None or from_phone is None:
-            return
+            return []
         invalid, source = receiver.invalid, receiver.ssrc
         packets = receiver.received(data, now)
         if receiver.invalid != invalid:
-            return
+            return []
         self._alive(now)
         self._welcome(now)
         if receiver.ssrc != source and source is not None:
@@ -159,11 +197,40 @@ class VideoStream(MediaStream):
             from_phone.take(packet, now)
         if receiver.deadline is not None or from_phone.ask_at is not None:
             self._wake()
+        return packets
+
+    def _take_whole(self, timestamp: int, units: tuple[bytes, ...], now: float) -> None:
+        """Take an access unit that a pump has put together: RFC 6184 §5.1."""
+        receiver, from_phone = self._receiver, self._from_phone
+        if receiver is None or from_phone is None:
+            return
+        self._alive(now)
+        from_phone.take_whole(timestamp, units, now)
+        if receiver.deadline is not None or from_phone.ask_at is not None:
+            self._wake()
+
+    def reclaim(self) -> None:
+        counted, waiting = self._gathering.end()
+        self._count(counted)
+        if self._from_phone is not None:
+            self._from_phone.received -= len(waiting)  # which are taken now
+            for packet, at in waiting:
+                self._from_phone.take(packet, at)
+
+    def follow(self) -> None:
+        self._count(self._gathering.follow())
+
+    def _count(self, counted: Counted | None) -> None:
+        if counted is not None and counted.packets and self._from_phone is not None:
+            self._alive(counted.heard_at)
+            self._from_phone.received += counted.packets
 
     def _heed(self, events: Sequence[Event], now: float) -> None:
+        if self._receiver is not None and self._receiver.ssrc is None:  # it has said BYE
+            self.reclaim()
         for event in events:
             for datagram in self._sender.on_feedback(event, now):
-                self.transport.send_rtp(datagram)
+                self.way.send_rtp(datagram)
 
     def ask_key_frame(self, now: float) -> None:
         """Ask the phone for a key frame, for a player that has just come: RFC 5104 §3.5.1."""

@@ -3,10 +3,9 @@
 Implements RFC 6184 §5, RFC 7798 §5 and RFC 7741 §4.4 by way of `flv_to_video`, and RFC 3550 §5.1
 for the times of the packets.
 
-Own design: frames that pass cost nothing and lose nothing, so they are decoded and encoded only
-where the phone, or the operator, sets a limit that they exceed, and only with a
-`VideoTranscoders`.  Then they wait in front of the encoder until they are due, and leave as soon
-as they are made.
+Own design: frames that pass cost nothing and lose nothing.  They are decoded and encoded only where
+the phone, or the operator, sets a limit that they exceed, and only with a `VideoTranscoders`.  Then
+they wait in front of the encoder until they are due, and leave as soon as they are made.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,7 +26,7 @@ from siprtmp.media.translate.flv_to_video import (
 )
 from siprtmp.media.translate.timebase import RTMP_WRAP, wrapped_difference
 from siprtmp.media.translate.video_tag import H265, codec_of
-from siprtmp.media.transport import MediaTransport
+from siprtmp.media.transport import MediaWay
 from siprtmp.media.video.gop_cache import GopCache, Message
 from siprtmp.media.video.video_worker import VideoWorker
 from siprtmp.media.video_lines import CLOCK_RATE, VideoPlan
@@ -55,12 +54,12 @@ class VideoToPhone:
 
     def __init__(
         self,
-        transport: MediaTransport,
+        way: MediaWay,
         context: StreamContext,
         want_key_frame: Callable[[], None],
         hold_back: Callable[[bool], None],
     ) -> None:
-        self._transport, self._listener, self._wake = transport, context.listener, context.wake
+        self.way, self._listener, self._wake = way, context.listener, context.wake
         settings = context.settings
         self._max_octets, self._transcoding = settings.max_octets, settings.video_transcoding
         self._want_key_frame, self._hold_back = want_key_frame, hold_back
@@ -296,7 +295,7 @@ class VideoToPhone:
 
     def _transmit(self, packets: list[Packet], now: float) -> None:
         pack, payload_type, offset = self.sender.send, self._payload_type, self._offset
-        self._transport.send_run(
+        self.way.send_run(
             [
                 pack(payload_type, payload, ticks + offset & 0xFFFFFFFF, marker, now)
                 for ticks, payload, marker in packets

@@ -12,8 +12,6 @@ from typing import Final, NoReturn
 
 NAME: Final = "siprtmp"
 _UNKNOWN: Final = "unrecognized arguments: "  # how argparse begins
-SHORTEST: Final = 0.001  # s
-LONGEST: Final = 1e7  # s
 
 
 class ConfigError(Exception):
@@ -54,7 +52,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {found[0]}?" if found else ""
 
 
-def seconds(text: str, low: float = SHORTEST, high: float = LONGEST) -> float:
+def seconds(text: str, low: float, high: float) -> float:
     """Read a time in seconds, from `low` to `high`."""
     try:
         value = float(text)

@@ -4,10 +4,11 @@ from typing import Any, final
 @final
 class Flow:
     passed: int
+    deadline: float | None
     def offload(
         self,
         source: Any,
-        outlets: tuple[Any, ...],
+        ways: tuple[Callable[[bytes], None], ...] | Callable[[int, int, bytes, float], None],
         header: bytes,
         longest: int,
         head: bytes,
@@ -16,9 +17,22 @@ class Flow:
         ssrc: int,
         reception: tuple[int, int, float, int, float],
         clock: tuple[int, int, int, int, int, int],
+        order: tuple[int, float],
+        wake: Callable[[], None],
         /,
     ) -> bool: ...
-    def reclaim(self) -> tuple[int, int, float, int, float, int, int, int] | None: ...
+    def gather(
+        self,
+        source: Any,
+        take: Callable[[int, tuple[bytes, ...], float], None],
+        payload_type: int,
+        ssrc: int,
+        reception: tuple[int, int, float, int, float],
+        /,
+    ) -> bool: ...
+    def follow(self) -> tuple[Any, ...] | None: ...
+    def reclaim(self) -> tuple[Any, ...] | None: ...
+    def tick(self, now: float, /) -> None: ...
     def feed(self, data: bytes, source: Any, now: float, /) -> None: ...
     def close(self) -> None: ...
 

@@ -7,20 +7,22 @@ one line that says what to change.  The check of a single value is a column of i
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from p2psip.errors import LocalError
 from p2psip.server.users import UserStore
 from rtmplite.auth.credentials import Users
 from rtmplite.errors import LocalError as RtmpError
 from rtmplite.net.server import rtmfp_listener, transports
-from rtmplite.net.server.access import Access
+from rtmplite.net.server.access import Access, is_loopback
 from rtmplite.net.server.settings import AccessSettings
 from rtmplite.net.settings import rows, sections
 from siprtmp.operation.arguments import ConfigError, needs_extra
-from siprtmp.settings.table import Settings, is_loopback, is_wildcard
+from siprtmp.settings.table import Settings, is_wildcard
 
 S = TypeVar("S")
+
+MAX_PORT: Final = 65535
 
 
 def check(settings: Settings) -> Settings:
@@ -37,7 +39,11 @@ def check(settings: Settings) -> Settings:
     if settings.media.transcode_video is not None and importlib.util.find_spec("av") is None:
         raise ConfigError(needs_extra("--transcode-video", "transcode"))
     load_users(settings.access)
-    for name, tables in (("trunk", settings.trunk), ("route", settings.route)):
+    for name, tables in (
+        ("trunk", settings.trunk),
+        ("route", settings.route),
+        ("webhook", settings.webhook),
+    ):
         if tables and not listeners.sip:
             raise ConfigError(f"[[{name}]] needs --sip")
     if settings.calls.mix_calls and not listeners.sip:
@@ -47,6 +53,7 @@ def check(settings: Settings) -> Settings:
     _check_reach(settings, _doors(settings))
     _check_families(settings)
     _check_workers(settings)
+    _check_browsers(settings)
     return settings
 
 
@@ -158,21 +165,37 @@ def _check_families(settings: Settings) -> None:
                 raise ConfigError(text)
 
 
+def _check_browsers(settings: Settings) -> None:
+    """Refuse a port of browsers that none of them could find."""
+    at = settings.listeners
+    if at.webrtc is None:
+        return
+    if at.http is None:
+        raise ConfigError("--webrtc needs --http, where browsers begin")
+    if is_wildcard(at.webrtc[0]) and settings.network.external_ip is None:
+        raise ConfigError("--webrtc on every interface needs --external-ip, for browsers to know")
+    if importlib.util.find_spec("OpenSSL") is None:
+        raise ConfigError(needs_extra("--webrtc", "webrtc"))
+
+
 def _check_workers(settings: Settings) -> None:
     """Refuse what several processes cannot serve together."""
     if settings.process.workers == 1:
         return
-    listeners = settings.listeners
+    has_sip = bool(settings.listeners.sip)
+    if (at := settings.listeners.webrtc) is not None:
+        last = at[1] + settings.process.workers - 1
+        if at[1] and last > MAX_PORT:
+            raise ConfigError(f"--webrtc: the last worker's port would be {last}: take a lower one")
     shuts = {
-        "sip": bool(listeners.sip),
-        "pull": bool(settings.relays.pull),
+        "stun": has_sip and bool(settings.network.stun),
+        "turn": has_sip and settings.network.turn is not None,
+        "room": has_sip and bool(settings.calls.room),
         "shared": settings.folders.shared is not None,
-        "capture": settings.process.capture is not None,
     }
     for option, is_given in shuts.items():
         if is_given:
-            cure = "give --sip off" if option == "sip" else f"leave out --{option}"
             raise ConfigError(
-                f"--workers {settings.process.workers} does not go with --{option} yet: {cure}, "
-                "or --workers 1"
+                f"--workers {settings.process.workers} does not go with --{option} yet: leave out "
+                f"--{option}, or --workers 1"
             )

@@ -11,7 +11,7 @@ from dataclasses import MISSING
 from typing import Any, Final
 
 from rtmplite.net.settings import Setting, groups, rows
-from siprtmp.settings import routes, trunks
+from siprtmp.settings import routes, trunks, webhooks
 from siprtmp.settings.table import TABLES, Settings
 
 SCHEMA: Final = "settings.schema.json"  # its file, beside the example
@@ -34,6 +34,7 @@ NOTES: Final = {
     "`allow-anonymous`; if it is not for phones, anything that guards publishing will do.",
     "trunk": f"Tables stand at the end. {trunks.INTRODUCTION}",
     "route": routes.INTRODUCTION,
+    "webhook": webhooks.INTRODUCTION,
 }
 
 

@@ -27,6 +27,7 @@ from siprtmp.settings.check import check
 from siprtmp.settings.routes import pushes, read_routes
 from siprtmp.settings.table import TABLES, Settings
 from siprtmp.settings.trunks import read_trunks
+from siprtmp.settings.webhooks import read_webhooks
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class CommandLine:
 READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "trunk": read_trunks,
     "route": read_routes,
+    "webhook": read_webhooks,
 }
 
 

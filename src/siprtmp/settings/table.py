@@ -1,17 +1,17 @@
 """The table of settings: one dataclass for each part of the gateway, one field for each option.
 
 Own design: a field is the row of an option.  The command line, the configuration file, its schema,
-the commented example and the page of the manual are made from it, so that a new option is a row
-here, and its use.  The options of RTMP are rows of `rtmplite.net.server.settings`, which
-`rtmplite serve` has as well.
+the commented example and the page of the manual are made from it.  So a new option is a row here,
+and its use.  The options of RTMP are rows of `rtmplite.net.server.settings`, which `rtmplite serve`
+has as well.
 """
 
-import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from rtmplite.net.server.access import is_loopback
 from rtmplite.net.server.settings import (
     AccessSettings,
     Address,
@@ -32,6 +32,7 @@ from rtmplite.net.settings import (
     FOLDER,
     Choice,
     Many,
+    Number,
     changed,
     composed,
     groups,
@@ -39,9 +40,11 @@ from rtmplite.net.settings import (
     setting,
     text,
 )
+from siprtmp.settings.resources import ResourceSettings
 from siprtmp.settings.routes import RouteSettings
 from siprtmp.settings.trunks import TrunkSettings
 from siprtmp.settings.types import (
+    SECONDS,
     Listeners,
     PortRange,
     Servers,
@@ -52,11 +55,10 @@ from siprtmp.settings.types import (
     check_pattern,
     check_room,
     check_sip,
-    duration,
-    whole,
 )
+from siprtmp.settings.webhooks import WebhookSettings
 
-COUNT: Final = whole(0, 1_000_000)
+COUNT: Final = Number(int, "N", 0, 1_000_000)
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 
@@ -95,6 +97,14 @@ class ListenerSettings(RtmpListeners):
         ("127.0.0.1", 8080),
         "Accept requests for /status and /live/NAME.flv here ({default}).",
     )
+    webrtc: Address | None = setting(
+        Listener(8189),
+        None,
+        "Send and receive the media of browsers here, by UDP and TCP; they publish and play by "
+        "/live/NAME/whip and /live/NAME/whep of --http ({default}).",
+        note="It needs the extra `webrtc`. On every interface it needs --external-ip as well, the "
+        "address that browsers are told. Each of several workers takes the next port.",
+    )
 
     def of_rtmp(self) -> Iterator[tuple[str, Address]]:
         """Those for RTMP and RTMFP that are not off, each with the name of its option."""
@@ -117,6 +127,8 @@ class ListenerSettings(RtmpListeners):
         yield from self.of_sip()
         if self.http is not None:
             yield "http", self.http
+        if self.webrtc is not None:
+            yield "webrtc", self.webrtc
 
     @property
     def is_local(self) -> bool:
@@ -176,6 +188,13 @@ class GatewayAccess(AccessSettings):
         "allow_anonymous",
         help="Serve everybody who reaches the listeners, also beyond loopback.",
     )
+    operator: tuple[str, ...] = setting(
+        Many(text("NAME")),
+        (),
+        "Let these users see, place and end all calls by HTTP, and end streams and registrations.",
+        note="On a listener that only this machine reaches, programs without a password may too.",
+        example=["boss"],
+    )
     keep_first_line: bool = setting(
         FLAG,
         False,
@@ -210,20 +229,20 @@ class CallSettings:
         check=check_sip,
     )
     answer_timeout: float = setting(
-        duration(),
+        SECONDS,
         60.0,
         "Give up a call that nobody has answered after S seconds ({default}).",
         unit="s",
     )
     media_timeout: float = setting(
-        duration(),
+        SECONDS,
         60.0,
         "End a call whose phone has sent no RTP, RTCP or SIP for S seconds ({default}).",
         unit="s",
         note="The phone is asked by SIP after half of them, or after 30.",
     )
     sip_t1: int = setting(
-        whole(1, 60_000, "MS"),
+        Number(int, "MS", 1, 60_000),
         500,
         "Set timer T1 of RFC 3261, the round trip that retransmissions assume ({default}).",
         unit="ms",
@@ -294,18 +313,35 @@ class MediaSettings:
     transcode_video: VideoLimits | None = setting(
         VideoTranscoding(),
         None,
-        "Decode and encode video that a phone cannot take as it is, with the extra "
-        "transcode ({default}). Limits such as 640x360@15,500 hold for all phones; baseline among "
+        "Decode and encode video that a phone or a browser cannot take as it is, with the extra "
+        "transcode ({default}). Limits such as 640x360@15,500 hold for all of them; baseline among "
         "them allows Constrained Baseline alone.",
         note='"on" has no limits but the phone\'s. Those that may be given are the size in pixels, '
         "frames a second, kilobits a second, and baseline.",
     )
     video_packet_size: int = setting(
-        whole(100, 9000),
+        Number(int, "N", 100, 9000),
         1200,
         "Send H.264 to phones in RTP packets whose payloads have at most N octets ({default}).",
         unit="octets",
         note="Fewer suit a tunnel, more a network of large frames.",
+    )
+    srtp: str = setting(
+        Choice("auto", "any", "always", "never"),
+        "auto",
+        "Encrypt the media of calls by SRTP: auto where the keys, which are in the signalling, go "
+        "by TLS or within this machine, any wherever the phone can, always in each call, or never "
+        "({default}).",
+        note="With auto, a phone that offers SRTP alone by UDP or TCP from elsewhere gets 488. "
+        "The extra `srtp` takes less of the processor.",
+    )
+    anchor: str = setting(
+        Choice("auto", "always", "never"),
+        "auto",
+        "Have the media of calls between phones pass through the gateway: auto where one is in a "
+        "browser and the other is not, always, or never ({default}).",
+        note="Browsers need --webrtc for that. Audio that only one side has is made for the other "
+        "with the extra `transcode`.",
     )
 
 
@@ -316,7 +352,7 @@ class GatewayPlayers(PlayerSettings):
     merge_ms: float = changed(
         PlayerSettings,
         "merge_ms",
-        type=whole(0, 1000),
+        type=Number(int, "N", 0, 1000),
         default=0,
         help="Collect output to a player for N milliseconds before it is sent ({default}).",
         note="There are fewer system calls then.",
@@ -356,18 +392,19 @@ class ProcessSettings:
     """How many processes serve, what outlives them, and what the operator sees of them."""
 
     workers: int = setting(
-        whole(1, 64),
+        Number(int, "N", 1, 64),
         1,
-        "Serve RTMP and HTTP by N processes, so that streams and their players use several cores "
+        "Serve by N processes, so that calls, streams and their players use several cores "
         "({default}).",
-        note="More than one needs `sip`, `sips` and `ws` to be off, and neither `pull`, `shared` "
-        "nor `capture`.",
+        note="More than one goes neither with `pull`, `shared`, `webrtc` and `capture` nor, with "
+        "`sip`, with `stun`, `turn` and `room`.",
     )
 
     state: Path | None = setting(
         FOLDER,
         None,
-        "Keep registrations over a restart in this folder, and the socket of `siprtmp calls`.",
+        "Keep registrations and persistent resources over a restart in this folder, and the socket "
+        "of `siprtmp calls`.",
         note="It is made with mode 0700 if it is missing, and never shared by two gateways.",
         example="state",
     )
@@ -393,7 +430,8 @@ class ProcessSettings:
         "Write what goes through the SIP, RTP, RTMP and RTMFP sockets to this file, a pcap, "
         "and the keys of RTMFP to FILE.keys, for `siprtmp lint` and Wireshark.",
         note="It has up to 256 MiB, and begins anew at each start. It has what users say and the "
-        "passwords of stream clients: take it off when done.",
+        "passwords of stream clients: take it off when done. Of several workers each writes one: "
+        "FILE, FILE.1 and so on.",
         example="gateway.pcap",
     )
 
@@ -457,7 +495,8 @@ class Settings:
     """Everything an operator may set, in the order and the groups of `--help`.
 
     Times are in seconds unless the option's name says otherwise (`sip_t1` and `merge_ms` are
-    milliseconds).  `trunk` and `route` are tables of the file alone, `source` is its path.
+    milliseconds).  `trunk`, `route` and `webhook` are tables of the file alone, `source` is its
+    path.
     """
 
     listeners: ListenerSettings = section(ListenerSettings, "listeners")
@@ -471,12 +510,14 @@ class Settings:
     limits: ClientLimits = section(ClientLimits, "limits of RTMP clients")
     relays: RelaySettings = section(RelaySettings, "relays")
     trust: TrustSettings = section(TrustSettings, "relays")
+    resources: ResourceSettings = section(ResourceSettings, "resources")
     rtmfp: RtmfpSettings = section(RtmfpSettings, "clients that connect by RTMFP")
     process: ProcessSettings = section(ProcessSettings, "operation and logs")
     end: EndSettings = section(EndSettings, "operation and logs")
     logs: LogSettings = section(LogSettings, "operation and logs")
     trunk: tuple[TrunkSettings, ...] = ()
     route: tuple[RouteSettings, ...] = ()
+    webhook: tuple[WebhookSettings, ...] = ()
     source: Path | None = field(default=None, compare=False)
 
     @classmethod
@@ -528,23 +569,12 @@ class Settings:
             or any("@" in url for url in urls)
             or any(each.push for each in self.route)  # whose last part is the key of a stream
             or any(each.in_file for each in self.trunk)
+            or any(each.in_file for each in self.webhook)
         )
 
 
-TABLES: Final = {"trunk": TrunkSettings, "route": RouteSettings}
+TABLES: Final = {"trunk": TrunkSettings, "route": RouteSettings, "webhook": WebhookSettings}
 
 
 def is_wildcard(host: str) -> bool:
     return host in ("", "0.0.0.0", "::")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`.
-
-    A name other than localhost counts as reachable, since it may lead anywhere.
-    """
-    try:
-        ip = ipaddress.ip_address(host)
-    except ValueError:
-        return host.lower() == "localhost"
-    return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback

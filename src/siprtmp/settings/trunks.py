@@ -4,6 +4,7 @@ Own design: a trunk is one account at one provider.  Its password is in the tabl
 environment, and goes to that provider alone.
 """
 
+import argparse
 import os
 import re
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from rtmplite.net.settings import (
     FLAG,
     STRING,
     Many,
+    Number,
     Setting,
     SettingType,
     required,
@@ -49,21 +51,6 @@ class Patterns(Many[str]):
         if not all(isinstance(each, str) and each for each in patterns):
             raise ValueError('are patterns, such as ["+49*", "0*"]')
         return tuple(patterns)
-
-
-class Refresh(SettingType[int]):
-    """How long a registration may last, in whole seconds."""
-
-    def __init__(self) -> None:
-        super().__init__(int, schema={"type": "integer", "minimum": 5, "maximum": 86_400})
-
-    def read(self, value: object) -> int:
-        if type(value) is not int or not 5 <= value <= 86_400:
-            raise ValueError("must be seconds, 5 to 86400")
-        return value
-
-    def write(self, value: int) -> int:
-        return value
 
 
 def _name(name: str) -> str:
@@ -123,7 +110,10 @@ class TrunkSettings:
     )
     register: bool = setting(FLAG, True, "Register there; if not, the provider knows our address.")
     refresh: int = setting(
-        Refresh(), REFRESH, "Register again after so many seconds at the latest.", unit="s"
+        Number(int, "S", 5, 86_400),
+        REFRESH,
+        "Register again after so many seconds at the latest.",
+        unit="s",
     )
     user: str = setting(
         text(), "", "The one of `users` whose clients may take the number's calls.", example="alice"
@@ -172,6 +162,6 @@ def _read(table: Mapping[str, Any], environment: Mapping[str, str]) -> TrunkSett
 def _value(row: Setting, table: Mapping[str, Any]) -> Any:
     try:
         return row.type.read(table[row.name])
-    except ValueError as error:
+    except (ValueError, argparse.ArgumentTypeError) as error:
         at = "" if row.type.schema.get("type") == "string" else f"{table['name']}: "
         raise ValueError(f"{at}{row.name} {error}") from None

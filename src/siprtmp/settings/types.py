@@ -17,10 +17,12 @@ from rtmplite.errors import LocalError
 from rtmplite.net.addresses import parse
 from rtmplite.net.server.settings import Address, Listener
 from rtmplite.net.settings import Many, Number, SettingType
-from siprtmp.operation.arguments import LONGEST, SHORTEST, seconds
+from siprtmp.web.resources.mode import Mode
 
 OFF: Final = "off"
 STUN_PORT: Final = 3478
+KILOBITS: Final = Number(int, low=16, high=100_000)  # of video, a second
+SECONDS: Final = Number(float, "S", 0.001, 1e7)
 
 _SIZE_AND_RATE: Final = re.compile(r"(?:([0-9]{2,4})x([0-9]{2,4}))?(?:@([1-9][0-9]?))?")
 
@@ -82,18 +84,6 @@ class VideoTranscoding(SettingType[VideoLimits | None]):
         return OFF if value is None else None
 
 
-def whole(low: int, high: int, metavar: str = "N") -> Number[int]:
-
-    def number(text: str) -> int:
-        return bounded_int(text, low, high)
-
-    return Number(number, metavar, {"type": "integer", "minimum": low, "maximum": high})
-
-
-def duration() -> Number[float]:
-    return Number(seconds, "S", {"type": "number", "minimum": SHORTEST, "maximum": LONGEST})
-
-
 def stun_server(text: str) -> Address:
     """Read the address of a server to ask.  Raises ArgumentTypeError."""
     try:
@@ -131,7 +121,7 @@ def video_limits(text: str) -> VideoLimits | None:
         if part == "baseline":
             limits = limits._replace(baseline=True)
         elif part.isascii() and part.isdigit():
-            limits = limits._replace(kilobits=bounded_int(part, 16, 100_000))
+            limits = limits._replace(kilobits=KILOBITS.parse(part))
         elif part and size is not None:
             width, height, rate = (int(each or 0) for each in size.groups())
             if width and min(width, height) < 16:
@@ -142,16 +132,6 @@ def video_limits(text: str) -> VideoLimits | None:
                 f"{text!r} is not on, off, or limits such as 640x360@15,500,baseline"
             )
     return limits
-
-
-def bounded_int(text: str, low: int, high: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-    if not low <= value <= high:
-        raise argparse.ArgumentTypeError(f"{value} is not between {low} and {high}")
-    return value
 
 
 def check_address(text: str) -> None:
@@ -176,6 +156,21 @@ def check_pattern(pattern: str) -> None:
     """Raise ValueError for a pattern that matches no address."""
     if "@" not in pattern and pattern != "*":
         raise ValueError(f"{pattern!r}: USER@HOST is wanted, * matches")
+
+
+def check_mode(mode: str) -> None:
+    """Raise ValueError for a text that is no mode of a tree of resources."""
+    try:
+        if mode != OFF:
+            Mode.parse(mode)
+    except RemoteError as error:
+        raise ValueError(f"{mode!r}: {error.reason}") from None
+
+
+def check_origin(origin: str) -> None:
+    """Raise ValueError for a text that is no origin of pages."""
+    if not re.fullmatch(r"https?://[^\s/?#@]+", origin):
+        raise ValueError(f"{origin!r}: https://HOST or http://HOST:PORT is wanted")
 
 
 def check_sip(text: str) -> None:

@@ -40,7 +40,7 @@ def test_ffmpeg_knows_how_long_it_is(films):
     """Covers RTMP 1.0 §7.2.1.2: it asks getStreamLength, and tells its players."""
     url, seconds = films
     words = ["-v", "error", "-show_entries", "format=duration", "-of", "json", url]
-    done = subprocess.run([require("ffprobe", "ffmpeg"), *words], capture_output=True, timeout=30)
+    done = subprocess.run([require("ffprobe", "ffmpeg"), *words], capture_output=True, timeout=100)
     assert float(json.loads(done.stdout)["format"]["duration"]) == pytest.approx(seconds, abs=0.1)
 
 

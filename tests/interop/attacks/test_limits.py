@@ -28,8 +28,9 @@ class User(Callee):
         }
         fields["branch"] = f"z9hG4bKasked{self.port}-{self.number}"
         self.send(self.request(method, uri, **fields))
+        mine = f"branch={fields['branch']};".encode()
         while not (asked := self.heard()).startswith((b"SIP/2.0 401", b"SIP/2.0 407")):
-            assert asked.startswith(b"SIP/2.0 1")
+            assert asked.startswith(b"SIP/2.0 1") or mine not in asked  # or a late copy
         name, value = re.search(rb"(\w+)-Authenticate: ([^\r]*)", asked).groups()
         proof = answer(Challenge.parse(value.decode()), method, uri, self.name, PASSWORD,
                        cnonce="c0ffee", nc=1, body=fields.get("body", b""))  # fmt: skip
@@ -121,15 +122,16 @@ def test_a_callee_sends_no_caller_to_a_third_party(gateway):
         invite, there = phone.invite(), f"Contact: <sip:v@{victim.host}:{victim.port}{named}>\r\n"
         body = sdp(SPEEX.format(port=40000))
         phone.respond(invite, "200 OK", contact=False, more=there, body=body)
-        assert phone.heard().startswith(b"ACK sip:v@127.0.0.5")
+        assert phone.news().startswith(b"ACK sip:v@127.0.0.5")
         alice.expect("accepted")
         alice.call("bye")
         while not (request := phone.news()).startswith(b"BYE"):
             continue
         phone.settle(request)
-    assert victim.heard(0.2) is None
-    listening.settimeout(0.2)
-    with pytest.raises(TimeoutError):
+    victim.send(victim.request("OPTIONS", victim.uri))
+    assert victim.heard().startswith(b"SIP/2.0 200")  # and nothing came before
+    listening.setblocking(False)
+    with pytest.raises(BlockingIOError):
         listening.accept()
     listening.close()
     alice.close()

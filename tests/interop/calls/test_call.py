@@ -48,7 +48,7 @@ def settled(idle):
 
 @pytest.mark.needs("baresip", "ffmpeg", "rtmpdump")
 def test_ffmpeg_calls_a_registered_phone(start, gateway, tmp_path):
-    server = gateway("--users", users_file(tmp_path, "bob"), "--sip-t1", "20")
+    server = gateway("--users", users_file(tmp_path, "bob"), "--sip-t1", "50")
     idle = server.status()
     phone = start(Baresip, "bob", registrar=server.sip, password=PASSWORD, hz=900)
     name = f"bob@{server.sip}"
@@ -71,7 +71,7 @@ def test_ffmpeg_calls_a_registered_phone(start, gateway, tmp_path):
 @pytest.mark.needs("baresip", "ffmpeg")
 def test_a_phone_calls_a_waiting_name(start, gateway, tmp_path):
     """Covers RFC 5761 §5.1.1, since this phone offers one port for RTP and RTCP."""
-    server = gateway("--users", users_file(tmp_path, "bob"), "--sip-t1", "20")
+    server = gateway("--users", users_file(tmp_path, "bob"), "--sip-t1", "50")
     idle = server.status()
     url = server.url("call", "studio")
     publisher = start(Ffmpeg.publish, url, hz=600, seconds=30, codecs=G711_ALAW)
@@ -109,7 +109,7 @@ def test_a_phone_calls_a_waiting_name(start, gateway, tmp_path):
 @pytest.mark.needs("baresip", "ffmpeg", "tshark")
 def test_a_file_sent_at_once_is_heard_whole_and_leaves_without_a_burst(start, gateway, tmp_path):
     """Covers RFC 3551 §4.2."""
-    server = gateway("--users", users_file(tmp_path, "bob"), "--sip-t1", "20")
+    server = gateway("--users", users_file(tmp_path, "bob"))
     phone = start(Baresip, "bob", registrar=server.sip, password=PASSWORD)
     capture = start(Capture, phone)
     name = f"bob@{server.sip}"
@@ -139,7 +139,7 @@ def test_a_file_sent_at_once_is_heard_whole_and_leaves_without_a_burst(start, ga
 @pytest.mark.parametrize("answer", ["decline", "nobody"])
 @pytest.mark.needs("baresip", "ffmpeg")
 def test_a_failed_call_ends_the_publish_with_the_sip_status(start, gateway, answer):
-    server = gateway("--sip-t1", "20")
+    server = gateway("--sip-t1", "50")
     idle = server.status()
     phone = start(Baresip, "bob", registrar=server.sip, answer="manual")
     user = "bob" if answer == "decline" else "carol"

@@ -1,4 +1,8 @@
-"""What a rich client and a real phone ask of each other while they talk."""
+"""What a rich client and a real phone ask of each other while they talk.
+
+T1 is the usual one: baresip answers INFO and MESSAGE without a transaction, so that it takes a
+retransmission for one more press of a key.
+"""
 
 import pytest
 from support.gateway.accounts import PASSWORD, users_file
@@ -11,7 +15,7 @@ from rtmplite.net.client.rtmp_client import RtmpClient
 
 @pytest.fixture
 def server(gateway):
-    return gateway("--sip-t1", "20")
+    return gateway()
 
 
 @pytest.fixture
@@ -73,8 +77,10 @@ def test_messages_both_ways(alice, phone):
 
 
 @pytest.mark.needs("baresip")
-def test_keys_of_a_client_that_does_not_name_them(server, phone):
+def test_keys_of_a_client_that_does_not_name_them(gateway, start):
     """Covers RFC 6086 §4.2.1 with a peer's phone: they go by INFO."""
+    server = gateway()
+    phone = start(Baresip, "bob", hz=600, contact=f"sip:alice@{server.sip}")
     alice = RichClient(server.rtmp, "alice@127.0.0.1")
     alice.call("invite", phone.uri, "pcmu")
     phone.wait_event("CALL_ESTABLISHED")
@@ -90,7 +96,7 @@ def test_keys_of_a_client_that_does_not_name_them(server, phone):
 def office(start, gateway, tmp_path):
     """Two rich clients and a phone, who are users of one domain; alice and the phone talk."""
     names = ("alice", "bob", "carol")
-    server = gateway("--users", users_file(tmp_path, *names), "--sip-t1", "20")
+    server = gateway("--users", users_file(tmp_path, *names))
     phone = start(Baresip, "bob", registrar=server.sip, password=PASSWORD)
     alice, carol = (
         RichClient(server.rtmp, f"{name}@127.0.0.1", name, PASSWORD) for name in ("alice", "carol")

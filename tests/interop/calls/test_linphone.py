@@ -17,7 +17,7 @@ RATES = pytest.mark.parametrize("rate", [16000, 8000])
 
 @pytest.fixture
 def server(gateway, tmp_path):
-    return gateway("--users", users_file(tmp_path, "bob"), "--sip-t1", "20")
+    return gateway("--users", users_file(tmp_path, "bob"))
 
 
 @pytest.fixture

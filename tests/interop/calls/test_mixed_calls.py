@@ -34,7 +34,7 @@ def test_both_sides_are_recorded_and_pushed(start, gateway, tmp_path):
     player = start(Player, far.url("studio"))
     far.joined(1)
     server = gateway(
-        *("--mix-calls", "--record", str(here), "--sip-t1", "20"),
+        *("--mix-calls", "--record", str(here)),
         *("--push", f"mixed/*={far.url('{name}')}"),
     )
     publisher = start(Ffmpeg.publish, server.url("call", "studio"), hz=SAID, seconds=60)
@@ -66,7 +66,7 @@ def halves(path):
     """The numbers of all pictures of both, in the left half and in the right one."""
     entries = ["-v", "error", "-select_streams", "v", "-show_entries", "frame=width", "-of", "csv"]
     program = require("ffprobe", "ffmpeg")
-    done = subprocess.run([program, *entries, path], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([program, *entries, path], capture_output=True, text=True, timeout=100)
     assert "frame,1280" in done.stdout
     alone = done.stdout.split().count("frame,320")  # one side before the other had any
     shape = "scale=1280:360,crop=480:360"

@@ -67,7 +67,7 @@ def pictures(path):
     words = ["-nostdin", "-loglevel", "error", "-i", path, "-map", "0:v", "-vsync", "passthrough"]
     words += ["-pix_fmt", "gray", "-f", "rawvideo", "-"]
     done = subprocess.run(
-        [require("ffmpeg", "ffmpeg"), *words], capture_output=True, timeout=60, check=True
+        [require("ffmpeg", "ffmpeg"), *words], capture_output=True, timeout=600, check=True
     )
     return [zlib.crc32(done.stdout[at : at + SIZE]) for at in range(0, len(done.stdout), SIZE)]
 

@@ -16,7 +16,7 @@ PRESENT = 20.0  # dB over what no tone accounts for
 @pytest.mark.needs("baresip", "ffmpeg")
 def test_phones_and_streams_hear_each_other(start, gateway, tmp_path):
     """Covers RFC 3261 §13.3.1.4 and RTMP 1.0 §7.2.2.6."""
-    server = gateway("--room", "team", "--sip-t1", "20")
+    server = gateway("--room", "team", "--sip-t1", "50")
     idle = server.status()
     url = server.url("room", "team")
     phones = {name: start(Baresip, name, hz=hz) for name, hz in PHONES.items()}
@@ -46,7 +46,7 @@ def test_phones_and_streams_hear_each_other(start, gateway, tmp_path):
 @pytest.mark.needs("baresip", "ffmpeg")
 def test_eight_phones_hear_the_seven_others_and_not_themselves(start, gateway, tmp_path):
     """Own design: each has a mix of its own, as all talk at the same time."""
-    server = gateway("--room", "team", "--sip-t1", "20")
+    server = gateway("--room", "team")
     phones = {hz: start(Baresip, f"phone{hz}", hz=hz, level=1 / len(EIGHT)) for hz in EIGHT}
     for phone in phones.values():
         phone.dial(f"sip:team@{server.sip}")

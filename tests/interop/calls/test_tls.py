@@ -27,7 +27,7 @@ def secure(gateway, tmp_path):
     """A gateway with a listener for TLS, and its certificate."""
     made = certificate(tmp_path / "certificate")
     server = gateway(
-        *("--users", users_file(tmp_path, "alice", "bob"), "--sip-t1", "20"),
+        *("--users", users_file(tmp_path, "alice", "bob"), "--sip-t1", "50"),
         *("--sips", "127.0.0.1:0", "--tls-cert", str(made.file), "--tls-key", str(made.key)),
     )
     return server, made
@@ -113,7 +113,7 @@ def test_a_phone_is_told_the_name_that_the_certificate_has(start, gateway, tmp_p
     made = certificate(tmp_path / "certificate", "DNS:localhost")
     (tmp_path / "routes.toml").write_text('[[route]]\nmatch = "news@127.0.0.1"\nstream = "show"\n')
     server = gateway(
-        *("--config", str(tmp_path / "routes.toml"), "--sip-t1", "20"),
+        *("--config", str(tmp_path / "routes.toml"), "--sip-t1", "50"),
         *("--users", users_file(tmp_path, "alice", "bob")),
         *("--sips", "127.0.0.1:0", "--tls-cert", str(made.file), "--tls-key", str(made.key)),
     )
@@ -209,7 +209,7 @@ def s_client(address, *words):
     program = require("openssl", "openssl")
     done = subprocess.run(
         [program, "s_client", "-connect", address, "-verify_return_error", "-brief", *words],
-        **{"input": b"", "capture_output": True, "timeout": 20, "check": False},
+        **{"input": b"", "capture_output": True, "timeout": 100, "check": False},
     )
     return done.returncode == 0, done.stderr.decode()
 

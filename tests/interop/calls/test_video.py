@@ -68,7 +68,7 @@ def colours(path):
     """The mean red, green and blue of each picture of a file."""
     words = ["-nostdin", "-loglevel", "error", "-i", path, "-map", "0:v", "-vsync", "passthrough"]
     words += ["-vf", "scale=1:1", "-pix_fmt", "rgb24", "-f", "rawvideo", "-"]
-    done = subprocess.run([require("ffmpeg", "ffmpeg"), *words], capture_output=True, timeout=60)
+    done = subprocess.run([require("ffmpeg", "ffmpeg"), *words], capture_output=True, timeout=600)
     assert done.returncode == 0, done.stderr.decode()
     return [tuple(done.stdout[at : at + 3]) for at in range(0, len(done.stdout), 3)]
 

@@ -1,11 +1,13 @@
 """What `--capture` writes of real calls: Wireshark reads it, and `lint` finds no fault."""
 
 import subprocess
+from itertools import count
 
 import pytest
 from support.certificates import certificate
 from support.gateway.accounts import PASSWORD, users_file
 from support.gateway.gateway import Gateway
+from support.gateway.workers import one_at
 from support.peers.baresip import Baresip
 from support.peers.peers import Ffmpeg
 from support.peers.process import require
@@ -14,6 +16,7 @@ from rtclab.explain.command import key_file
 from rtclab.lint.command import lint
 from rtclab.lint.packets import read_capture
 from rtmplite.net.client.rtmfp_client import RtmfpClient
+from rtmplite.net.client.rtmp_client import RtmpClient
 
 SECONDS = 3
 ERROR = 8 << 20  # of Wireshark's severities
@@ -68,6 +71,41 @@ def test_a_call_is_captured_whole(start, tmp_path):
     [ends] = {tuple(each.ends) for each in report.diagrams if "ACK" in labels_of(each)}
     assert len(ends) == 2  # RTP is between the ends of the call, whichever ports it takes
     assert {"connect", "onStatus NetStream.Publish.Start"} <= set(labels(report, "rtmp"))
+
+
+def test_each_worker_writes_a_capture_of_its_own(tmp_path):
+    """Each has the clients that it has served, and not what workers tell each other."""
+    path = tmp_path / "both.pcap"
+    options = "--sip", "off", "--workers", "2", "--capture", str(path)
+    with Gateway(tmp_path / "g", *options) as server:
+        for worker in (0, 1):
+            for event, verb in (("publish-start", "publish"), ("play-start", "play")):
+                one_at(server, worker, event, lambda: Client(server.rtmp, verb)).stop()  # noqa: B023
+        source = one_at(server, 0, "publish-start", lambda: Client(server.rtmp, "publish"))
+        again = source.name
+        copied = one_at(server, 1, "play-start", lambda: Client(server.rtmp, "play", again))
+        server.wait_status({"streams": 1, "players": 1})
+        copied.stop()
+        source.stop()
+    for each in (path, path.with_name("both.pcap.1")):
+        report = judged(each)
+        assert report.findings == []
+        found = set(labels(report, "rtmp"))
+        assert {"onStatus NetStream.Publish.Start", "onStatus NetStream.Play.Start"} <= found
+
+
+class Client:
+    """Publishes or plays a stream of its own."""
+
+    numbers = count()
+
+    def __init__(self, at, verb, name=""):
+        self.name = name or f"{verb}{next(self.numbers)}"
+        self._client = RtmpClient.connect(f"rtmp://{at}/live")
+        getattr(self._client.create_stream(), verb)(self.name)
+
+    def stop(self):
+        self._client.close()
 
 
 @pytest.mark.needs("tshark")

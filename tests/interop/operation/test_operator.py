@@ -112,7 +112,7 @@ def test_a_stale_socket_is_replaced_a_running_gateways_never(gateway, calls, tmp
     first = Gateway(tmp_path / "first", "--state", str(state)).__enter__()
     words = [sys.executable, "-m", "siprtmp", "--rtmp", "127.0.0.1:0", "--rtmfp", "off"]
     words += ["--sip", "off", "--http", "off", "--state", str(state)]
-    second = subprocess.run(words, capture_output=True, text=True, timeout=30)
+    second = subprocess.run(words, capture_output=True, text=True, timeout=100)
     assert second.returncode == 2 and "another running gateway" in second.stderr
     assert calls(state)[0] == 0
     first.child.kill()

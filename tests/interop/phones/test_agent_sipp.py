@@ -1,7 +1,8 @@
 """Our agent and SIPp: reliable progress, new offers, session timers, subscriptions, REFER.
 
 Each of SIPp's scenarios checks what it receives, and fails at the first message that is not as the
-RFC has it.
+RFC has it.  They repeat nothing for ten seconds: loopback loses nothing, and the copy of an answer
+would be an unexpected message.
 """
 
 import pytest

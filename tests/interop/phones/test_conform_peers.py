@@ -9,6 +9,7 @@ from support.conform import judged, unmet
 from support.peers.baresip import Baresip
 from support.peers.linphone import Linphone
 from support.peers.peers import Kamailio, Sipp
+from support.peers.process import PATIENCE
 
 from rtclab.conform import rtp
 from rtclab.conform.runner import run
@@ -24,35 +25,41 @@ def cases_of(program, chosen=SUITE.cases):
     return [case for case in chosen if case.role in DATA[program]["roles"]]
 
 
-def sip_unmet(target, cases, timeout=TIMEOUT):
-    results = run(SUITE, target, cases, timeout)
-    return sorted(unmet(results))
+def sip_unmet(program, target, cases, timeout=TIMEOUT):
+    """What it does not meet; what it is known to meet is asked again, lest it only was late."""
+    wanted = DATA[program]["unmet"]
+    found = set(unmet(run(SUITE, target, cases, timeout)))
+    late = [case for case in cases if case.name in found.difference(wanted)]
+    if late:
+        found -= {case.name for case in late}.difference(unmet(run(SUITE, target, late, PATIENCE)))
+    return sorted(found)
 
 
 @pytest.mark.needs("baresip")
 def test_what_baresip_does_not_meet(start):
     phone = start(Baresip, "bob")
-    found = sip_unmet(f"sip:bob@127.0.0.1:{phone.port}", cases_of("baresip"))
+    found = sip_unmet("baresip", f"sip:bob@127.0.0.1:{phone.port}", cases_of("baresip"))
     assert found == DATA["baresip"]["unmet"]
 
 
 @pytest.mark.needs("linphonec")
 def test_what_linphone_does_not_meet(start):
     phone = start(Linphone, "bob", codec="PCMU/8000")
-    assert sip_unmet(phone.uri, cases_of("linphonec")) == DATA["linphonec"]["unmet"]
+    assert sip_unmet("linphonec", phone.uri, cases_of("linphonec")) == DATA["linphonec"]["unmet"]
 
 
 @pytest.mark.needs("kamailio")
 def test_what_kamailio_does_not_meet(start):
     server = start(Kamailio, users={})
-    found = sip_unmet(f"sip:bob@{server.address}", cases_of("kamailio"), 2)
+    found = sip_unmet("kamailio", f"sip:bob@{server.address}", cases_of("kamailio"), 2)
     assert found == DATA["kamailio"]["unmet"]
 
 
 @pytest.mark.needs("sipp")
 def test_what_the_script_of_sipp_does_not_meet(start):
     phone = start(Sipp, "-sn uas")
-    found = sip_unmet(f"sip:bob@127.0.0.1:{phone.port}", cases_of("sipp", calls.cases.all), 1)
+    target = f"sip:bob@127.0.0.1:{phone.port}"
+    found = sip_unmet("sipp", target, cases_of("sipp", calls.cases.all), 1)
     assert found == DATA["sipp"]["unmet"]
 
 

@@ -15,7 +15,7 @@ def test_a_phone_with_two_flows_rings_once(start, gateway):
 
     Covers RFC 5626 §6 and §7 with a phone of others.
     """
-    server = gateway("--allow-anonymous", "--sip-t1", "20")
+    server = gateway("--allow-anonymous")
     account = f';sipnat=outbound;outbound2="sip:{server.sip};transport=tcp"'
     bob = start(Baresip, "bob", registrar=server.sip, answer="manual", account=account, name="bob")
     server.wait_status({"registrations": 2})

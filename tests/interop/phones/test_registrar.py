@@ -111,7 +111,7 @@ def connection(server, host="127.0.0.1"):
 
 def test_a_phone_that_reconnects_eleven_times_is_rung_once(gateway):
     """By TCP, with connections that it leaves open: RFC 5626 §6 and §7."""
-    server = gateway("--sip-t1", "20")
+    server = gateway()
     phones = []
     for _ in range(11):
         phones.append(connection(server))
@@ -138,7 +138,7 @@ def test_a_phone_that_reconnects_eleven_times_is_rung_once(gateway):
 def test_a_real_phone_that_died_and_is_started_again(gateway, start, monkeypatch, tmp_path):
     """baresip with its uuid module: another port, another user part, the same instance."""
     monkeypatch.setattr(baresip, "MODULES", (*baresip.MODULES, "uuid"))
-    server = gateway("--sip-t1", "20")
+    server = gateway()
     for _ in range(2):
         phone = start(Baresip, "bob", registrar=server.sip, name="bob")
         phone.child.kill()
@@ -191,7 +191,7 @@ def test_third_party_contacts_draw_less_than_they_cost(gateway):
 
 def test_nobody_claims_the_gateways_own_place(gateway):
     """The attack of `Contact: sip:+15551234@gateway:port`, by TCP with one's own name."""
-    server = gateway("--sip-t1", "20")
+    server = gateway()
     eve, bob = connection(server), Place(server)
     status, _ = eve.register(f"<sip:+15551234@{server.sip}>", "eve")
     assert status == 403 and server.status()["registrations"] == 0

@@ -19,7 +19,7 @@ def phones(start, gateway, tmp_path):
     """`phones(answer, transports)`: the gateway, its figures at rest, two phones registered."""
 
     def run(answer="auto", transports=("udp", "udp")):
-        server = gateway("--users", users_file(tmp_path, "alice", "bob"), "--sip-t1", "20")
+        server = gateway("--users", users_file(tmp_path, "alice", "bob"), "--sip-t1", "50")
         pair = [
             start(
                 Baresip,

@@ -126,7 +126,7 @@ def test_a_recording_of_the_authors(start, server, corpus):
     own, ffmpeg = start(Own, url), start(Copy.play, url)
     joined(server, 2)
     words = [sys.executable, "-m", "rtmplite", "publish", "--fast", str(source), url]
-    assert subprocess.run(words, capture_output=True, timeout=30).returncode == 0
+    assert subprocess.run(words, capture_output=True, timeout=100).returncode == 0
     assert own.finish() == ffmpeg.finish() == 0
     assert media(own.file) == media(source)
     assert av("decode", ffmpeg.file) == av("decode", source)

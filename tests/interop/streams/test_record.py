@@ -42,7 +42,7 @@ def probe(path, events=False):
     """
     program = require("ffprobe", "ffmpeg")
     words = ["-v", "warning", "-count_packets", "-show_streams", "-show_format", "-of", "json"]
-    done = subprocess.run([program, *words, path], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([program, *words, path], capture_output=True, text=True, timeout=100)
     no_codec = r"Unsupported codec with id 0 for input stream \d+\n" if events else "(?!)"
     assert done.returncode == 0 and re.sub(no_codec, "", done.stderr) == ""
     return json.loads(done.stdout)

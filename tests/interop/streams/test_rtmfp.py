@@ -32,7 +32,7 @@ def lasting(figures, *names):
 @pytest.mark.needs("baresip")
 def test_a_client_calls_a_phone(start, gateway, tmp_path):
     """Invited by RTMFP, answered by SIP: both hear each other's tone."""
-    server = gateway("--users", users_file(tmp_path, "alice", "bob"), "--sip-t1", "20", *FLASH)
+    server = gateway("--users", users_file(tmp_path, "alice", "bob"), "--sip-t1", "50", *FLASH)
     idle = server.status()
     phone = start(Baresip, "bob", registrar=server.sip, password=PASSWORD, hz=PHONE_HZ)
     flash = server.listeners["rtmfp"]
@@ -48,6 +48,7 @@ def test_a_client_calls_a_phone(start, gateway, tmp_path):
         alice.local.write(8, 20 * number, MULAW + tone.frame(number))
         gevent.sleep(0.02)
     phone.hangup()
+    phone.wait_event("CALL_CLOSED")
     assert alice.expect("byed") == ()
     samples = from_ulaw(b"".join(tag[1:] for tag in heard.get(timeout=30)))
     assert tone_fraction(trimmed(np.asarray(samples), 8000), 8000, PHONE_HZ) > 0.95
@@ -63,7 +64,7 @@ def test_a_client_calls_a_phone(start, gateway, tmp_path):
 def test_clients_of_both_kinds_call_each_other(gateway, tmp_path, speex, kinds):
     """The `sip` application by RTMFP and by RTMP, Speex passed bit by bit."""
     users = users_file(tmp_path, "alice", "bob")
-    server = gateway("--users", users, "--sip-t1", "20", *FLASH)
+    server = gateway("--users", users, *FLASH)
     at = [server.listeners["rtmfp" if kind is FlashClient else "rtmp"] for kind in kinds]
     alice = kinds[0](at[0], "alice@127.0.0.1", "alice", PASSWORD, "Alice")
     bob = kinds[1](at[1], "bob@localhost", "bob", PASSWORD, "Bob")
@@ -75,7 +76,7 @@ def test_clients_of_both_kinds_call_each_other(gateway, tmp_path, speex, kinds):
 @pytest.mark.needs("baresip", "ffmpeg", "rtmpdump")
 def test_what_is_published_by_rtmfp_is_called_by_phones(start, gateway, tmp_path):
     """The `call` application: a name with `@` is dialled when it is published."""
-    server = gateway("--users", users_file(tmp_path, "bob"), "--sip-t1", "20", *FLASH)
+    server = gateway("--users", users_file(tmp_path, "bob"), *FLASH)
     phone = start(Baresip, "bob", registrar=server.sip, password=PASSWORD, hz=PHONE_HZ)
     name = f"bob@{server.sip}"
     player = start(RtmpDump, server.url("call", name))

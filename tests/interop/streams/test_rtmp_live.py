@@ -160,7 +160,7 @@ def test_gstreamer_plays(start, server, corpus, tmp_path):
     joined(server, 1)
     source = corpus / "flv" / "ruffle_aac_mono_44100hz.flv"
     words = [sys.executable, "-m", "rtmplite", "publish", str(source), url]
-    assert subprocess.run(words, capture_output=True, timeout=30).returncode == 0
+    assert subprocess.run(words, capture_output=True, timeout=100).returncode == 0
     assert play.finish() == 0
     sent = media(source)
     assert media(target) in (sent, sent[:-1])

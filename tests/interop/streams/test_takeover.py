@@ -22,7 +22,7 @@ def test_ffmpeg_takes_over_from_one_that_hangs(start, tmp_path):
     for player in players:
         player.wait_until(lambda each=player: "Output #0" in each.output, what="pictures")
     own = start(Player, server.url("demo"))
-    server.wait_until(lambda: server.output.count(" playing ") == 2, what="players")
+    server.wait_until(lambda: server.output.count(" playing ") == 3, what="players")
     hung.child.send_signal(signal.SIGSTOP)
     try:
         again = start(Ffmpeg.publish, server.url("demo"), seconds=3, codecs=AAC_H264, video=True)

@@ -2,12 +2,10 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,24 +13,18 @@ from typing import Any
 import pytest
 from support.gateway.accounts import users_file
 from support.gateway.gateway import Gateway
+from support.gateway.workers import TRIES, lines, one_at, worker_in, workers_of
 from support.peers.peers import AAC_H264, Ffmpeg, frame_hashes
 from support.peers.process import PATIENCE, wait_until
 from support.peers.rtmp_servers import Player, media, without_end
 
 WORKERS = ("--sip", "off", "--workers", "2")
-TRIES = 24  # clients, of which the system gives each worker half
 
 
 @pytest.fixture
 def pair(start) -> Gateway:
     """A gateway with two workers."""
     return start(Gateway, *WORKERS)
-
-
-def workers_of(gateway: Gateway) -> list[int]:
-    """The processes of the workers, in the order they were started."""
-    pid = gateway.child.pid
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def bus_folder(pid: int) -> Path:
@@ -51,30 +43,6 @@ def is_alive(pid: int) -> bool:
         return " Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2][:3]
     except OSError:
         return False
-
-
-def lines(gateway: Gateway, event: str) -> list[str]:
-    """The log lines of an event."""
-    return [line for line in gateway.output.splitlines() if f" siprtmp {event} " in line]
-
-
-def worker_in(line: str) -> int:
-    """The worker that has written a line."""
-    found = re.search(r" worker=(\d+)", line)
-    assert found, line
-    return int(found[1])
-
-
-def one_at(gateway: Gateway, worker: int, event: str, begin: Callable[[], Any]) -> Any:
-    """Begin clients until one has reached this worker; the others are stopped."""
-    for _ in range(TRIES):
-        known = len(lines(gateway, event))
-        client = begin()
-        gateway.wait_until(lambda: len(lines(gateway, event)) > known, what=event)  # noqa: B023
-        if worker_in(lines(gateway, event)[known]) == worker:
-            return client
-        client.stop()
-    pytest.fail(f"{TRIES} clients, and none has reached worker {worker}")
 
 
 def publishing(start, gateway, name="demo", seconds=60.0) -> tuple[Ffmpeg, int]:
@@ -122,6 +90,35 @@ def test_ffmpeg_joins_late_in_the_other_worker_and_the_figures_are_those_of_both
         assert frame_hashes(player.folder / "played.flv")
     left = ("streams", "players", "rtmp_connections", "sockets", "greenlets", "workers_silent")
     pair.wait_status({name: before[name] for name in left})
+
+
+@pytest.mark.needs("ffmpeg")
+def test_a_stream_of_another_server_is_pulled_once_for_all_workers(start):
+    """It comes when a player waits, to both workers, and goes with the last one."""
+    origin = start(Gateway, "--sip", "off")
+    pair = start(Gateway, *WORKERS, "--pull", f"live/*=rtmp://{origin.rtmp}/live")
+    players = {
+        each: one_at(pair, each, "play-start", lambda: start(Player, pair.url("live", "demo")))
+        for each in (1, 0)
+    }
+    url = origin.url("live", "demo")
+    source = start(Ffmpeg.publish, url, seconds=60, codecs=AAC_H264, video=True)
+    for player in players.values():
+        player.wait_until(lambda each=player: size(each) > 9999, what="media")
+    assert origin.status()["players"] == 1
+    pair.wait_status({"streams": 1, "players": 2, "relays": 1, "relays_running": 1})
+    players[0].stop()
+    far = size(players[1])
+    players[1].wait_until(lambda: size(players[1]) > far, what="more")
+    players[1].stop()
+    pair.wait_status({"streams": 0, "players": 0, "relays": 0})
+    origin.wait_status({"players": 0})
+    source.stop()
+
+
+def size(player: Player) -> int:
+    """The bytes that a player has written."""
+    return player.file.stat().st_size if player.file.exists() else 0
 
 
 @pytest.mark.needs("ffmpeg")

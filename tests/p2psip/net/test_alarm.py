@@ -25,6 +25,14 @@ class Machine:
             raise ValueError("a bug in the machine")
 
 
+class Together(Machine):
+    """A tick meets all deadlines that have passed."""
+
+    def tick(self, now):
+        self.ticks.append(now)
+        self.plan = [at for at in self.plan if at > now]
+
+
 def test_a_machine_is_woken_at_each_deadline_and_after_a_bug():
     now = monotonic()
     machine = Machine(-1.0, now + 0.02, now + 0.03)
@@ -33,6 +41,17 @@ def test_a_machine_is_woken_at_each_deadline_and_after_a_bug():
     alarm.set()
     assert until(lambda: len(machine.ticks) == 3) and machine.ticks[1] >= now + 0.019
     alarm.set()  # there is nothing to come
+    alarm.cancel()
+
+
+def test_deadlines_that_are_close_are_met_together():
+    """Own design: with a grain it is late by that much, and then serves all that is due."""
+    now = monotonic()
+    machine = Together(now + 0.001, now + 0.002, now + 0.003, now + 600.0)
+    alarm = Alarm(machine, grain=0.2)
+    alarm.set()
+    assert until(lambda: len(machine.plan) == 1)
+    assert len(machine.ticks) == 1
     alarm.cancel()
 
 
@@ -48,7 +67,9 @@ def test_a_nearer_deadline_is_met_and_a_cancelled_one_is_not():
     alarm.cancel()
     alarm.cancel()
     alarm.set()
-    gevent.sleep(0.03)
+    later = Machine(machine.deadline + 0.01)
+    Alarm(later).set()
+    assert until(lambda: later.ticks)
     assert len(machine.ticks) == 1
 
 

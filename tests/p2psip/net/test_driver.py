@@ -101,6 +101,7 @@ def test_each_transport_has_addresses_of_both_families():
     ports.close()
 
 
+@pytest.mark.sources
 def test_a_port_that_is_free_for_one_transport_only_is_passed_over(monkeypatch):
     true, tries = module._bound, []
 
@@ -163,6 +164,7 @@ def test_silence_is_a_408_in_time(make):
     silent.close()
 
 
+@pytest.mark.sources
 def test_what_is_addressed_to_ourselves_uses_no_socket(make):
     one = make()
     one.driver.udp.send = one.driver._listening[1].send = None  # would fail
@@ -288,6 +290,7 @@ def test_an_error_for_who_called_is_told_and_orders_go_out_all_the_same(make):
 # The end
 
 
+@pytest.mark.sources
 def test_a_message_is_answered_by_one_look_at_the_orders(make, monkeypatch):
     """Own design: the loop is asked for another turn only by what happens outside of an event."""
     echo, turns = make(), []

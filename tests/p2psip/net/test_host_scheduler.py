@@ -40,6 +40,7 @@ def test_a_host_with_little_is_served_beside_hosts_with_much(made):
     assert [done[6:].count(host) for host in "abc"] == [97, 98, 1]
 
 
+@pytest.mark.sources
 def test_a_newcomer_waits_for_none_but_its_like(made, monkeypatch):
     """Own design: beside fifty hosts with much, a host with one request has every other piece."""
     monkeypatch.setattr(host_scheduler, "SLICE", -1.0)  # one piece in a turn
@@ -75,6 +76,7 @@ def test_the_time_of_others_is_not_counted_as_ours(made):
     assert len(slept) == 1
 
 
+@pytest.mark.sources
 def test_the_loop_does_not_sleep_while_something_waits(made, monkeypatch):
     monkeypatch.setattr(host_scheduler, "SLICE", -1.0)  # one piece in a turn
     last = Event()
@@ -113,6 +115,7 @@ def test_nothing_is_done_once_it_is_closed(made):
     assert done == ["closed"]
 
 
+@pytest.mark.sources
 def test_the_loop_sleeps_after_work_that_took_more_than_a_slice(made, monkeypatch):
     """The last piece may end after the slice: nothing waits then, and the loop must not turn."""
     monkeypatch.setattr(host_scheduler, "SLICE", -1.0)

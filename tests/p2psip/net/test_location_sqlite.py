@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from support.sip.homes import BOB, CAROL, HOME, Home, register
 
 from p2psip.errors import LocalError
-from p2psip.net.location_sqlite import _SCHEMA, PURGE, RETRY_SECONDS, SLICE, VERSION, SqliteLocation
+from p2psip.net.location_sqlite import _SCHEMA, PURGE, SCHEMAS, SLICE, SqliteLocation
+from p2psip.net.sqlite_file import RETRY_SECONDS
 from p2psip.server.location import Binding
 from p2psip.sip.address import Address
 from p2psip.sip.uri import Uri
@@ -189,7 +190,7 @@ def test_no_other_user_of_the_machine_reads_it(shop, existing):
     assert len(modes) == 3 and set(modes.values()) == {0o600} and not shop.told
 
 
-@pytest.mark.parametrize("version", [VERSION + 1, -1, 0])
+@pytest.mark.parametrize("version", [len(SCHEMAS) + 1, -1, 0])
 def test_a_file_of_a_later_version_or_of_others_is_refused_and_not_touched(shop, version):
     with sqlite3.connect(shop.path) as db:
         db.execute("CREATE TABLE precious (x)")

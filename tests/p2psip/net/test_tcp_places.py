@@ -30,6 +30,7 @@ def make():
         echo.driver.close()
 
 
+@pytest.mark.sources
 def test_one_turn_is_not_for_all_that_many_have_to_say(make, monkeypatch):
     """Own design: RTP is heard once a turn; connections are read one after another meanwhile."""
     monkeypatch.setattr(host_scheduler, "SLICE", -1.0)  # reading one takes longer

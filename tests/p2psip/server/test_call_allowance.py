@@ -1,12 +1,22 @@
 """Limits of users: calls at once, calls an hour, whom to call; in bounded memory."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from p2psip.errors import RemoteError
 from p2psip.server import call_allowance as module
-from p2psip.server.call_allowance import HOUR, LONGEST, Allowance
+from p2psip.server.call_allowance import (
+    BEGINS,
+    ENDS,
+    GOES_ON,
+    HOUR,
+    LONGEST,
+    WRITES,
+    Allowance,
+)
 
 
 def test_calls_at_once_are_limited_for_each_user_and_given_back():
@@ -107,3 +117,69 @@ def test_targets_elsewhere_are_allowed_by_pattern_at_every_host(user, hosts, all
 def test_no_pattern_allows_nothing_elsewhere():
     assert not Allowance(targets=[]).may_reach("bob", ["away"])
     assert Allowance(targets=[]).may_reach("bob", [])
+
+
+class Processes:
+    """Two that count together."""
+
+    def __init__(self, **limits):
+        self.both = [Allowance(**limits), Allowance(**limits)]
+        for number, (one, other) in enumerate(zip(self.both, self.both[::-1], strict=True)):
+            one.tell = partial(self.give, other, number)
+
+    @staticmethod
+    def give(to, number, what, user):
+        to.count_elsewhere(number, what, user, 0.0)
+
+
+def test_two_processes_limit_a_user_together():
+    one, other = Processes(at_once=2).both
+    first, second = one.begin("alice", 0.0), other.begin("alice", 0.0)
+    for each in (one, other):
+        with pytest.raises(RemoteError, match="at Once"):
+            each.begin("alice", 0.0)
+        each.begin("bob", 0.0)
+    other.end(second)
+    other.end(second)
+    third = one.begin("alice", 0.0)
+    with pytest.raises(RemoteError, match="at Once"):
+        other.begin("alice", 0.0)
+    one.end(first)
+    one.end(third)
+    assert other.begin("alice", 0.0) and other.begin("alice", 0.0)
+
+
+def test_two_processes_count_hours_together():
+    one, other = Processes(an_hour=2, messages=1).both
+    one.end(one.begin("alice", 0.0))
+    other.end(other.begin("alice", 0.0))
+    one.message("alice", 0.0)
+    for each in (one, other):
+        with pytest.raises(RemoteError, match="Calls an Hour"):
+            each.begin("alice", 0.0)
+        with pytest.raises(RemoteError, match="Messages an Hour"):
+            each.message("alice", 0.0)
+
+
+def test_the_calls_of_a_process_that_has_ended_are_not_counted():
+    """One that begins is told those that go on, of which it counts none for this hour."""
+    one, other = Processes(at_once=1, an_hour=1).both
+    one.begin("alice", 0.0)
+    assert [*one.open_calls()] == ["alice"] and not [*other.open_calls()]
+    other.lost(0)
+    with pytest.raises(RemoteError, match="an Hour"):
+        other.begin("alice", 0.0)
+    anew = Allowance(at_once=1, an_hour=1)
+    for user in one.open_calls():
+        anew.count_elsewhere(0, GOES_ON, user, 0.0)
+    with pytest.raises(RemoteError, match="at Once"):
+        anew.begin("alice", 0.0)
+    anew.lost(0)
+    assert anew.begin("alice", 0.0)
+
+
+def test_without_limits_nothing_is_kept_of_another_process():
+    alone = Allowance()
+    for what in (BEGINS, WRITES, ENDS, GOES_ON):
+        alone.count_elsewhere(1, what, "alice", 0.0)
+    assert not len(alone)

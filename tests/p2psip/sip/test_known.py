@@ -3,9 +3,8 @@
 import pytest
 
 from p2psip.errors import RemoteError
-from p2psip.sip import known as module
 from p2psip.sip.address import Address
-from p2psip.sip.known import MOST, SHORT, forget, known
+from p2psip.sip.known import MOST, SHORT, Known, forget
 from p2psip.sip.uri import Uri
 from p2psip.sip.via import Via
 
@@ -38,16 +37,28 @@ def test_what_cannot_be_read_is_refused_each_time():
 
 
 def test_a_stranger_fills_little_memory():
-    """Neither long texts nor many are kept."""
+    """Neither long texts nor many are kept, and those that came lately stay."""
     read = []
 
     def reader(text):
         read.append(text)
         return text
 
+    known = Known(reader)
     for text in ("x" * (SHORT + 1),) * 2:
-        assert known(reader, text) == text
-    assert len(read) == 2
-    for number in range(MOST + 9):
-        known(reader, str(number))
-    assert module._kept.cache_info().currsize == MOST
+        assert known.of(text) == text
+    assert len(read) == 2 and len(known) == 0
+    for number in range(3 * MOST):
+        known.of("always")
+        known.of(str(number))
+        assert len(known) <= 2 * MOST
+    assert read.count("always") == 1 and len(known) > MOST
+    known.of("0")
+    assert read.count("0") == 2
+
+
+def test_what_was_written_here_is_not_read():
+    via = Via("UDP", "192.0.2.1", 5060, (("branch", "z9hG4bK1"), ("rport", None)))
+    assert Via.parse(via.written()) is via
+    long = Via("UDP", "192.0.2.1", 5060, (("branch", "z" * SHORT),))
+    assert Via.parse(long.written()) == long

@@ -202,6 +202,9 @@ def test_how_a_message_looks_on_the_wire():
     for broken in (request[:-4], request[:-2], *bare):
         with pytest.raises(RemoteError):
             parse_message(broken)
+    for ending in (b"\n", b"\r"):  # within a value, where the rest could be a header to others
+        with pytest.raises(RemoteError, match="Bare Line Break"):
+            parse_message(request.replace(b"sip:a\r\n", b"sip:a" + ending + b"Via: x\r\n"))
     with pytest.raises(LocalError):
         bytes(Request("OPTIONS", Uri("urn", opaque="a b")))
 

@@ -243,13 +243,13 @@ def test_a_pool_holds_what_it_may_and_leaves_a_share(wishes):
     """Own design: never more than the limit, nor than the open part for those unknown."""
     pool = Pool(400)
     for host, units, known in wishes:
-        before = pool.of_host[host], pool.used
+        before = pool.of_host.get(host, 0), pool.used
         if pool.has_room(host, units, known=known):
             pool.add(host, units)
             free = (400 if known else 350) - before[1]
             assert before[0] + units <= free
         else:
-            assert (pool.of_host[host], pool.used) == before
+            assert (pool.of_host.get(host, 0), pool.used) == before
     assert pool.used == sum(pool.of_host.values()) <= 400
     for host, units in list(pool.of_host.items()):
         pool.add(host, -units)

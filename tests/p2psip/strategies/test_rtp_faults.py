@@ -56,6 +56,12 @@ FEEDBACK = {
     "limit cut": "without whole entries",
     "report block cut": "blocks beyond the end",
     "report of nobody": SHORT,
+    "arrivals of nothing": "not a transport-wide feedback, or one of nothing",
+    "arrivals cut": SHORT,
+    "statuses cut": SHORT,
+    "reserved status": "packet status that is reserved",
+    "deltas cut": "fewer deltas than packets",
+    "sources missing": "another number of sources than it says",
 }
 EXCESSES = {"too many report blocks": "too many", "too many items": "too many"}
 EVENTS = dict.fromkeys(
@@ -77,7 +83,7 @@ def read_rtp(data):
         (faults.broken(rtp_faults.RTCP_FAULTS), parse_compound, RTCP),
         (faults.broken(rtp_faults.FEEDBACK_FAULTS), parse_compound, FEEDBACK),
         (faults.broken(rtp_faults.EVENT_FAULTS), parse_events, EVENTS),
-        (large.excessive_rtcp(), parse_compound, EXCESSES),
+        (faults.broken(large.RTCP_EXCESSES), parse_compound, EXCESSES),
     ],
     ids=["RTP", "compound", "RTCP", "feedback", "telephone-event", "excess"],
 )

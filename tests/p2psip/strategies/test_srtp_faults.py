@@ -5,7 +5,7 @@ from support.faults import drawn_until_all, refused
 
 from p2psip.errors import RemoteError
 from p2psip.nat.turn import read_channel_data, read_lifetime
-from p2psip.rtp.srtp import SrtpReceiver
+from p2psip.srtp.srtp import SrtpReceiver
 from p2psip.strategies import faults, srtp, stun_faults
 
 FORM, TAG = "no SRTP packet", "not authentic"
@@ -20,7 +20,7 @@ CHANNELS = {"header cut", "number of no channel", "data beyond the end"}
 
 
 def receiver():
-    return SrtpReceiver(srtp.KEY, srtp.SALT, srtp.TAG_OCTETS)
+    return SrtpReceiver(srtp.KEY, srtp.SALT)
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,8 @@ WEAKER = {
     *("ping_has_a_pong", "events_are_agreed_to"),
     # for those who list their users
     "unknown_user_has_404",
+    # no word of the specification: an answer that is longer serves floods of others
+    "stranger_gets_no_more_than_it_sends",
 }
 
 

@@ -29,6 +29,7 @@ from rtmplite.strategies import avc as avc_strategies
 from rtmplite.strategies import flv as flv_strategies
 from rtmplite.strategies import rtmfp as rtmfp_strategies
 from rtmplite.strategies import rtmp as rtmp_strategies
+from rtmplite.strategies.faults import broken
 
 
 def _record(span, context):
@@ -44,6 +45,28 @@ def _aac():
     return frames.map(lambda each: pack_aac(each, 1400)[0][0])
 
 
+def _sized(octets, size):
+    return len(octets).to_bytes(size) + octets
+
+
+@st.composite
+def _dtls_records(draw):
+    """A hello, a chain, a fragment, an alert, or something encrypted."""
+    short = st.binary(max_size=20)
+    profiles = _sized(b"\0\1\0\7", 2) + _sized(draw(short), 1)
+    extensions = b"\0\x0e" + _sized(profiles, 2) + b"\0\x0a" + _sized(draw(short), 2)
+    hello = b"\xfe\xfd" + bytes(32) + _sized(draw(short), 1) + _sized(draw(short), 1)
+    client = hello + _sized(b"\xc0\x2b", 2) + _sized(b"\0", 1) + _sized(extensions, 2)
+    chain = _sized(b"".join(_sized(each, 3) for each in draw(st.lists(short, max_size=2))), 3)
+    kind, body = draw(st.sampled_from([(1, client), (11, chain), (14, b"")]))
+    whole = bytes((kind,)) + len(body).to_bytes(3) + bytes(5) + _sized(body, 3)
+    part = bytes((1, 0, 1, 0)) + bytes(5) + _sized(body, 3)
+    content, inside, epoch = draw(
+        st.sampled_from([(22, whole, 0), (22, part, 0), (21, b"\2\x28", 0), (23, body, 1)])
+    )
+    return bytes((content,)) + b"\xfe\xfd" + epoch.to_bytes(2) + bytes(6) + _sized(inside, 2)
+
+
 # What is drawn for each protocol.
 DRAWN = {
     "sip": sip_strategies.messages().map(bytes),
@@ -52,6 +75,7 @@ DRAWN = {
     "rtp": rtp_strategies.rtp_packets().map(bytes),
     "rtcp": rtp_strategies.compounds().map(lambda each: b"".join(map(bytes, each))),
     "stun": stun_strategies.messages().map(lambda each: each.data),
+    "dtls": st.lists(_dtls_records(), min_size=1, max_size=3).map(b"".join),
     "amf0": amf_strategies.encoded(),
     "amf3": amf3_strategies.encoded(),
     "flv": flv_strategies.files(),
@@ -138,10 +162,10 @@ BROKEN = {
     "rtp": faults.broken(rtp_faults.RTP_FAULTS),
     "rtcp": faults.broken(rtp_faults.COMPOUND_FAULTS),
     "telephone-event": faults.broken(rtp_faults.EVENT_FAULTS),
-    "amf0": amf_faults.amf0_messages(),
-    "amf3": amf_faults.amf3_messages(),
-    "rtmp-chunks": rtmp_faults.chunk_stream_faults(),
-    "rtmfp-packet": rtmfp_faults.packets(),
+    "amf0": broken(amf_faults.AMF0_FAULTS),
+    "amf3": broken(amf_faults.AMF3_FAULTS),
+    "rtmp-chunks": broken(rtmp_faults.CHUNK_FAULTS),
+    "rtmfp-packet": broken(rtmfp_faults.PACKET_FAULTS),
 }
 
 

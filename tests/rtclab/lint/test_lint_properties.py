@@ -2,7 +2,7 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.lint import carried_cases, media_cases, rtmfp_cases, rtmp_cases, sip_cases
+from support.lint import carried_cases, dtls_cases, media_cases, rtmfp_cases, rtmp_cases, sip_cases
 from support.lint.scene import Scene
 
 from rtclab.command_line.arguments import ConfigError
@@ -13,7 +13,7 @@ from rtclab.lint.packets import Capture, read_capture
 from rtmplite.amf import amf0
 from rtmplite.rtmp.wire.message import Message
 
-TABLES = sip_cases, carried_cases, media_cases, rtmp_cases, rtmfp_cases
+TABLES = sip_cases, carried_cases, dtls_cases, media_cases, rtmp_cases, rtmfp_cases
 SCENES = [case[1] for table in TABLES for case in table.CASES]
 KEYS = (RtmfpKey(b"k" * 16), RtmfpKey(b"K" * 32, b"h" * 32))
 

@@ -60,6 +60,7 @@ RTP = {"payload_type": 0, "sequence": 0, "timestamp": 0, "ssrc": 0, "payload": "
         ("rtp", {"csrcs": 1}, "value.csrcs is no array"),
         ("sdp", {"name": 1}, "value.name is no text"),
         ("stun", {"kind": 9}, "value.kind: no meaning for 9"),
+        ("ice-candidate", {"type": "tcp"}, "value.type: no meaning for tcp"),
         ("rtcp", [{"type": "letter"}], r"value\[0\]: unknown type 'letter'"),
         ("rtcp", [{"type": "fir", "requests": [[1]]}], r"requests\[0\] is not 2 items long"),
         ("sip", {"type": "request"}, "value: missing 'header_lines'"),

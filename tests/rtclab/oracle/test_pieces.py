@@ -66,6 +66,12 @@ def test_a_marked_line_and_an_error_behind_the_dozen_are_printed():
         assert any("^ error" in line for line in said)
 
 
+def test_a_candidate_is_shown_word_by_word():
+    said = shown("ice-candidate", b"1 1 UDP 7 192.0.2.1 70000 typ host", "port")
+    assert said[0] == "candidate" and "  > port = 70000" in said, said
+    assert any(line.strip().startswith("^ error") for line in said)
+
+
 @pytest.mark.parametrize("name", catalogue.CODECS)
 def test_every_codec_has_its_fields(name):
     codec = catalogue.find(name)

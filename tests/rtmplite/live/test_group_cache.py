@@ -1,5 +1,6 @@
 """What is kept of a live stream, so that late players show a picture at once."""
 
+import pytest
 from support.rtmp.theatre import AAC, AVC, CUE, INTER, KEY, SLOW, SOUND, Screen, theatre
 
 from rtmplite.limits.memory_budget import MemoryBudget
@@ -41,6 +42,7 @@ def test_a_group_that_is_too_long_is_not_kept():
         assert late.read() == [(9, 12_000, KEY)] and live.starts_at == 12_000
 
 
+@pytest.mark.sources
 def test_most_messages_are_kept_without_a_call(monkeypatch):
     """Own design: only what is to be paid, or may be too late, asks more; `write` is hot."""
     asked, put = [], GroupCache.put

@@ -257,7 +257,7 @@ def test_what_the_command_line_does_not_take(words, complaint):
     if words[0] == "serve":
         words += ["--rtmp", "127.0.0.1:0", "--rtmfp", "127.0.0.1:0"]
     run = subprocess.run(
-        [sys.executable, "-m", "rtmplite", *words], capture_output=True, text=True, timeout=20
+        [sys.executable, "-m", "rtmplite", *words], capture_output=True, text=True, timeout=100
     )
     assert run.returncode in (1, 2) and complaint in run.stderr
     assert len(run.stderr.splitlines()) == 1

@@ -75,10 +75,10 @@ class Due:
     def __init__(self, order):
         self.deadline, self.order, self.openings, self.sessions = now(), order, [], []
         self.take = self.take_jobs = lambda *moment: []
-        self.is_of_session = lambda datagram: True
 
-    def receive(self, datagram, source, moment):
-        self.order.append("input")
+    def receive_known(self, datagrams, moment):
+        self.order += ["input"] * len(datagrams)
+        return []
 
     def tick(self, moment):
         self.deadline = None
@@ -90,7 +90,16 @@ class Sorting(Due):
 
     def __init__(self, order):
         super().__init__(order)
-        self.deadline, self.is_of_session = None, lambda datagram: datagram[:1] == b"s"
+        self.deadline = None
+
+    def receive_known(self, datagrams, moment):
+        others = []
+        for datagram, source in datagrams:
+            if datagram[:1] == b"s":
+                self.receive(datagram, source, moment)
+            else:
+                others.append((datagram, source))
+        return others
 
     def receive(self, datagram, source, moment):
         self.order.append((source[0], datagram))

@@ -150,3 +150,19 @@ def test_a_row_without_a_default_is_required():
     with pytest.raises(TypeError):
         Table()
     assert rows(Table)[0].written is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "word", "said"),
+    [
+        (int, "hot", "'hot' is not a whole number"),
+        (float, "hot", "'hot' is not a number"),
+        (float, "nan", "nan is not between 0.5 and 300"),
+        (int, "301", "301 is not between 0.5 and 300"),
+    ],
+)
+def test_a_number_tells_its_limits(kind, word, said):
+    heat = Number(kind, "N", 0.5, 300)
+    assert heat.schema["minimum"] == 0.5 and heat.schema["maximum"] == 300
+    with pytest.raises(argparse.ArgumentTypeError, match=f"^{said}$"):
+        heat.parse(word)

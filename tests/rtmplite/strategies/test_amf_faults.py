@@ -6,6 +6,7 @@ from support.faults import refused
 from rtmplite.amf import amf0, amf3
 from rtmplite.errors import RemoteError
 from rtmplite.strategies import amf_faults
+from rtmplite.strategies.faults import broken
 
 CUT = "needs [0-9]+ bytes more"
 NO_LENGTH = "more bytes for an integer"
@@ -50,8 +51,8 @@ AMF3 = {
 @pytest.mark.parametrize(
     ("broken", "read", "reasons"),
     [
-        (amf_faults.amf0_messages(), amf0.decode, AMF0),
-        (amf_faults.amf3_messages(), amf3.decode, AMF3),
+        (broken(amf_faults.AMF0_FAULTS), amf0.decode, AMF0),
+        (broken(amf_faults.AMF3_FAULTS), amf3.decode, AMF3),
     ],
     ids=["AMF0", "AMF3"],
 )

@@ -7,6 +7,7 @@ from rtmplite.errors import RemoteError
 from rtmplite.flv.enhanced_audio import ExAudioTag, MultichannelConfig
 from rtmplite.flv.enhanced_video import ExVideoTag
 from rtmplite.strategies import enhanced_faults
+from rtmplite.strategies.faults import broken
 
 CUT = "cut short"
 BOTH = {
@@ -41,9 +42,13 @@ MULTICHANNEL = {
 @pytest.mark.parametrize(
     ("broken", "read", "reasons"),
     [
-        (enhanced_faults.audio_payloads(), ExAudioTag.parse, AUDIO),
-        (enhanced_faults.video_payloads(), ExVideoTag.parse, VIDEO),
-        (enhanced_faults.multichannel_bodies(), MultichannelConfig.parse, MULTICHANNEL),
+        (broken(enhanced_faults.AUDIO_FAULTS), ExAudioTag.parse, AUDIO),
+        (broken(enhanced_faults.VIDEO_FAULTS), ExVideoTag.parse, VIDEO),
+        (
+            broken(enhanced_faults.MULTICHANNEL_FAULTS),
+            MultichannelConfig.parse,
+            MULTICHANNEL,
+        ),
     ],
     ids=["audio", "video", "multichannel"],
 )

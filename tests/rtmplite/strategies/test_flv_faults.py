@@ -12,6 +12,7 @@ from rtmplite.flv.hevc import HevcConfig, HevcParameters
 from rtmplite.flv.tag import Tag
 from rtmplite.flv.video import VideoTag
 from rtmplite.strategies import avc_faults, flv_faults, hevc_faults
+from rtmplite.strategies.faults import broken
 
 FILES = {
     "another signature": "no FLV file",
@@ -72,15 +73,15 @@ H265_SETS = {
 @pytest.mark.parametrize(
     ("broken", "read", "reasons"),
     [
-        (flv_faults.broken_files(), read_flv, FILES),
-        (flv_faults.broken_tags(), Tag.parse, TAGS),
-        (flv_faults.broken_audio(), AudioTag.parse, AUDIO),
-        (flv_faults.broken_video(), VideoTag.parse, VIDEO),
-        (flv_faults.broken_descriptions(), metadata.read, DESCRIPTIONS),
-        (avc_faults.config_records(), AvcConfig.parse, H264_RECORDS),
-        (avc_faults.parameter_sets(), SequenceParameters.parse, H264_SETS),
-        (hevc_faults.config_records(), HevcConfig.parse, H265_RECORDS),
-        (hevc_faults.parameter_sets(), HevcParameters.parse, H265_SETS),
+        (broken(flv_faults.FILE_FAULTS), read_flv, FILES),
+        (broken(flv_faults.TAG_FAULTS), Tag.parse, TAGS),
+        (broken(flv_faults.AUDIO_FAULTS), AudioTag.parse, AUDIO),
+        (broken(flv_faults.VIDEO_FAULTS), VideoTag.parse, VIDEO),
+        (broken(flv_faults.DESCRIPTION_FAULTS), metadata.read, DESCRIPTIONS),
+        (broken(avc_faults.CONFIG_FAULTS), AvcConfig.parse, H264_RECORDS),
+        (broken(avc_faults.SPS_FAULTS), SequenceParameters.parse, H264_SETS),
+        (broken(hevc_faults.CONFIG_FAULTS), HevcConfig.parse, H265_RECORDS),
+        (broken(hevc_faults.SPS_FAULTS), HevcParameters.parse, H265_SETS),
     ],
     ids=["file", "tag", "audio", "video", "description", "avcC", "H.264", "hvcC", "H.265"],
 )

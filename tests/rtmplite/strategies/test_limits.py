@@ -17,6 +17,7 @@ from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import MessageType
 from rtmplite.rtmp.wire.shared_object import SharedObject
 from rtmplite.strategies import limits
+from rtmplite.strategies.faults import broken
 
 DEEP, MEMORY = "nested more than 64 deep", "far more memory than their message"
 MEDIA = {"too many modifiers": "more than 16 ModEx", "too many tracks": "more than 256 tracks"}
@@ -44,23 +45,31 @@ SIZE = "a picture beyond the limits"
     ("beyond", "read", "reasons"),
     [
         (
-            limits.amf0_messages(),
+            broken(limits.AMF0_LIMITS),
             amf0.decode,
             {"nested too deep": DEEP, "too many small objects": MEMORY},
         ),
         (
-            limits.amf3_messages(),
+            broken(limits.AMF3_LIMITS),
             amf3.decode,
             {"nested too deep": DEEP, "too many small arrays": MEMORY},
         ),
-        (limits.chunk_streams(), lambda data: ChunkReader().feed(data), CHUNKS),
-        (limits.messages(), lambda message: READERS[message.type_id](message), MESSAGES),
-        (limits.audio_payloads(), ExAudioTag.parse, MEDIA),
-        (limits.video_payloads(), ExVideoTag.parse, MEDIA),
-        (limits.h264_sets(), SequenceParameters.parse, {"too wide": SIZE, "too high": SIZE}),
-        (limits.option_fields(), Certificate.parse, OPTIONS),
-        (limits.option_fields(), Epd.parse, OPTIONS),
-        (limits.option_fields(), Component.parse, OPTIONS),
+        (broken(limits.CHUNK_LIMITS), lambda data: ChunkReader().feed(data), CHUNKS),
+        (
+            broken(limits.MESSAGE_LIMITS),
+            lambda message: READERS[message.type_id](message),
+            MESSAGES,
+        ),
+        (broken(limits.AUDIO_LIMITS), ExAudioTag.parse, MEDIA),
+        (broken(limits.VIDEO_LIMITS), ExVideoTag.parse, MEDIA),
+        (
+            broken(limits.H264_LIMITS),
+            SequenceParameters.parse,
+            {"too wide": SIZE, "too high": SIZE},
+        ),
+        (broken(limits.OPTION_LIMITS), Certificate.parse, OPTIONS),
+        (broken(limits.OPTION_LIMITS), Epd.parse, OPTIONS),
+        (broken(limits.OPTION_LIMITS), Component.parse, OPTIONS),
     ],
     ids=["AMF0", "AMF3", "chunks", "message", "audio", "video", "H.264", "cert", "epd", "keying"],
 )

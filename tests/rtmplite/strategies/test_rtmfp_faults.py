@@ -13,6 +13,7 @@ from rtmplite.rtmfp.wire.fast_path import read_header, read_next_user_data, read
 from rtmplite.rtmfp.wire.flow_chunks import read_flow_options
 from rtmplite.rtmfp.wire.packet import Packet
 from rtmplite.strategies import rtmfp_faults
+from rtmplite.strategies.faults import broken
 
 VLU, FIELD, ADDRESS = "VLU is cut off", "bytes announced|VLU is cut off", "address is cut off"
 PACKETS = {
@@ -116,16 +117,16 @@ def read_chunk(chunk):
 @pytest.mark.parametrize(
     ("broken", "read", "reasons"),
     [
-        (rtmfp_faults.packets(), Packet.parse, PACKETS),
-        (rtmfp_faults.startup_chunks(), read_chunk, STARTUP),
-        (rtmfp_faults.session_chunks(), read_chunk, SESSION),
-        (rtmfp_faults.flow_openings(), read_flow_options, OPENINGS),
-        (rtmfp_faults.certificates(), Certificate.parse, CERTIFICATES),
-        (rtmfp_faults.epds(), Epd.parse, EPDS),
-        (rtmfp_faults.components(), Component.parse, COMPONENTS),
-        (rtmfp_faults.metadata(), FlowMetadata.parse, METADATA),
+        (broken(rtmfp_faults.PACKET_FAULTS), Packet.parse, PACKETS),
+        (broken(rtmfp_faults.STARTUP_FAULTS), read_chunk, STARTUP),
+        (broken(rtmfp_faults.SESSION_FAULTS), read_chunk, SESSION),
+        (broken(rtmfp_faults.OPENING_FAULTS), read_flow_options, OPENINGS),
+        (broken(rtmfp_faults.CERTIFICATE_FAULTS), Certificate.parse, CERTIFICATES),
+        (broken(rtmfp_faults.EPD_FAULTS), Epd.parse, EPDS),
+        (broken(rtmfp_faults.COMPONENT_FAULTS), Component.parse, COMPONENTS),
+        (broken(rtmfp_faults.METADATA_FAULTS), FlowMetadata.parse, METADATA),
         (
-            rtmfp_faults.flow_messages(),
+            broken(rtmfp_faults.MESSAGE_FAULTS),
             lambda data: parse_control(parse_message(data, 1)),
             MESSAGES,
         ),
@@ -143,5 +144,5 @@ def test_each_fault_is_refused(broken, read, reasons):
 def test_the_quick_reader_refuses_a_packet_that_is_cut():
     """Covers RFC 7016 §2.2.4: mode 0 is for its caller to see."""
     reasons = {name: "cut off" for name in PACKETS if name != "mode 0"}
-    broken = rtmfp_faults.packets().filter(lambda drawn: drawn[0].name != "mode 0")
-    refused(broken, read_header, RemoteError, reasons)
+    others = broken(rtmfp_faults.PACKET_FAULTS).filter(lambda drawn: drawn[0].name != "mode 0")
+    refused(others, read_header, RemoteError, reasons)

@@ -10,6 +10,7 @@ from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.control import parse_control
 from rtmplite.rtmp.wire.shared_object import SharedObject
 from rtmplite.strategies import rtmp_faults
+from rtmplite.strategies.faults import broken
 
 SHORT = "control message of [0-9]+ bytes"
 CHUNKS = {
@@ -66,11 +67,15 @@ def read_chunks(data):
 @pytest.mark.parametrize(
     ("broken", "read", "reasons"),
     [
-        (rtmp_faults.chunk_stream_faults(), read_chunks, CHUNKS),
-        (rtmp_faults.control_faults(), parse_control, CONTROLS),
-        (rtmp_faults.command_faults(), Command.parse, COMMANDS),
-        (rtmp_faults.shared_object_faults(), SharedObject.parse, SHARED_OBJECTS),
-        (rtmp_faults.aggregate_faults(), lambda message: list(aggregated(message)), AGGREGATES),
+        (broken(rtmp_faults.CHUNK_FAULTS), read_chunks, CHUNKS),
+        (broken(rtmp_faults.CONTROL_FAULTS), parse_control, CONTROLS),
+        (broken(rtmp_faults.COMMAND_FAULTS), Command.parse, COMMANDS),
+        (broken(rtmp_faults.SHARED_OBJECT_FAULTS), SharedObject.parse, SHARED_OBJECTS),
+        (
+            broken(rtmp_faults.AGGREGATE_FAULTS),
+            lambda message: list(aggregated(message)),
+            AGGREGATES,
+        ),
     ],
     ids=["chunks", "control", "command", "shared object", "aggregate"],
 )

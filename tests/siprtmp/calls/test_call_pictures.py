@@ -185,7 +185,7 @@ def test_a_stream_and_a_phone_of_vp8_see_each_other():
         data = ExVideoTag.parse(source.body).tracks[0].data
         for payload, marker in pack_vp8(data, 1000):
             sequence += 1
-            head = fast.pack_fixed(0x80, 0x80 * marker | 102, sequence, 90 * source.time, 0xBEEF)
+            head = fast.pack_fixed(0x80, 0x80 * marker | 106, sequence, 90 * source.time, 0xBEEF)
             leg.on_rtp(head + payload, world.now)
         world.run()
     tags = [(at, body) for type_id, at, body in player.media() if type_id == VIDEO]

@@ -41,6 +41,7 @@ def core():
         gateway.stop()
 
 
+@pytest.mark.sources
 def test_another_part_of_the_domains_is_in_every_server(monkeypatch, core):
     class Other(Proxy):
         """It stands for a part that is new."""

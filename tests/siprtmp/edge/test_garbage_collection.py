@@ -6,9 +6,7 @@ import pytest
 from support.gateway.gateway_world import Log
 from support.sip.homes import ALICE, BOB, Home, register, request
 
-from p2psip.sip.build import response_to
-from p2psip.sip.message import Request
-from siprtmp.edge.garbage_collection import (
+from p2psip.net.garbage_collection import (
     CALLS,
     GROWTH_MB,
     LATEST,
@@ -20,6 +18,8 @@ from siprtmp.edge.garbage_collection import (
     resident_mb,
     settle,
 )
+from p2psip.sip.build import response_to
+from p2psip.sip.message import Request
 from siprtmp.operation.audit_log import AuditLog
 
 
@@ -99,11 +99,10 @@ def test_it_happens_at_the_latest_after_hours():
 
 @pytest.fixture
 def thresholds():
-    """The collector's own settings, put back afterwards."""
+    """The collector's own settings, put back afterwards; what is frozen stays so for all tests."""
     before = gc.get_threshold()
     yield before
     gc.set_threshold(*before)
-    gc.unfreeze()
 
 
 def test_the_old_generation_is_left_alone(thresholds):
@@ -118,8 +117,8 @@ def test_the_old_generation_is_left_alone(thresholds):
 
 @pytest.fixture
 def counted_only():
-    """References are counted, cycles stay; gives how many objects were in such."""
-    gc.collect()
+    """References are counted, cycles stay; gives how many new objects were in such."""
+    gc.freeze()
     gc.disable()
     yield gc.collect
     gc.enable()

@@ -28,7 +28,7 @@ def media_side(*, log=None, **options):
 
 def session(media, *names, share=None):
     """A session that has offered these codecs, and so has ports for their lines."""
-    owner = SimpleNamespace(on_quiet=None, on_silence=None, on_key_frame_needed=None)
+    owner = SimpleNamespace(on_quiet=None, on_silence=None, on_key_frame_needed=None, on_digit=None)
     owner.on_publish_changed = lambda publish: None
     made = MediaSession(owner, log := SimpleNamespace(), MediaSink())
     log.unsuitable = lambda what, **values: None

@@ -15,7 +15,7 @@ from rtmplite.net.http.flv_http import FlvHttp
 from siprtmp.calls.access.admission import Admission, Admitted
 from siprtmp.edge import status
 from siprtmp.edge.status import FRESH, CachedFigures, StatusServer
-from siprtmp.edge.status_access import StatusAccess
+from siprtmp.edge.web.status_access import StatusAccess
 from siprtmp.operation.logs import Log
 
 USERS = Users.parse("\n".join(user_lines("ann", "example.org", "se:cret")))

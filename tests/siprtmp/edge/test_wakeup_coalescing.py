@@ -4,7 +4,7 @@ import gevent
 import pytest
 
 from siprtmp.edge import media_side
-from siprtmp.edge.media_side import BUSY_CALLS, GATHER_SECONDS, WakeupCoalescer
+from siprtmp.edge.media_side import BUNCHED, BUSY_CALLS, GATHER_SECONDS, QUIET, WakeupCoalescer
 
 TURNS = 20
 
@@ -24,12 +24,18 @@ def naps(monkeypatch):
     return slept
 
 
+@pytest.fixture
+def at_once(monkeypatch):
+    """No stall of the machine between two turns counts as quiet."""
+    monkeypatch.setattr(media_side, "QUIET", 60.0)
+
+
 def turns():
     for _ in range(TURNS):
         gevent.sleep(0.00001)  # by a timer, so that the loop has to look
 
 
-def test_many_calls_make_turns_longer_and_few_do_not(gatherer, naps):
+def test_many_calls_make_turns_longer_and_few_do_not(gatherer, naps, at_once):
     for calls, longer in ((BUSY_CALLS - 1, False), (BUSY_CALLS, True), (BUSY_CALLS - 1, False)):
         gatherer.set_calls(calls)
         gatherer.set_calls(calls)
@@ -44,3 +50,22 @@ def test_the_last_call_ends_it(gatherer, naps):
     gatherer.set_calls(0)
     turns()
     assert naps == []
+
+
+def test_packets_that_come_together_are_not_waited_for(gatherer, naps):
+    """Own design: they are read in groups without it, and would only be late."""
+    at = 1000.0
+
+    def turn(after):
+        nonlocal at
+        at += after
+        before = len(naps)
+        gatherer.gather(lambda: at)
+        return len(naps) > before
+
+    assert turn(1.0) is False  # nothing came for so long
+    assert turn(0.0) is False and turn(QUIET / 2) is False
+    few = int(BUNCHED / QUIET) - 1
+    assert [turn(QUIET / 2) for _ in range(few)] == [False] * few
+    assert [turn(QUIET / 2) for _ in range(4 * few)][-few:] == [True] * few
+    assert turn(QUIET) is False and turn(QUIET / 2) is False

@@ -35,10 +35,17 @@ def test_it_is_offered_behind_h264():
     """
     session = sdp_map.offer(NAMES, OURS)
     assert VP8.is_offered(session)
-    assert session.media[1].kind == "video" and session.media[1].formats == ("99", "100", "102")
-    assert line(session, "rtpmap")[2] == "102 VP8/90000"
-    assert line(session, "fmtp")[2] == "102 max-fr=30;max-fs=8160"
+    assert session.media[1].kind == "video" and session.media[1].formats == ("99", "100", "106")
+    assert line(session, "rtpmap")[2] == "106 VP8/90000"
+    assert line(session, "fmtp")[2] == "106 max-fr=30;max-fs=8160"
     assert "VP8" not in str(sdp_map.offer(NAMES, PLAIN).media[1])
+
+
+@pytest.mark.parametrize("names", [sdp_map.STOCK_TOOLS, (*sdp_map.EVERYTHING, *NAMES)])
+def test_no_number_has_two_meanings_in_an_offer(names):
+    """A browser has all lines in one bundle, and so one space of numbers."""
+    formats = [each for line in sdp_map.offer(names, OURS).media for each in line.formats]
+    assert len(formats) == len(set(formats)) > 9
 
 
 def test_an_offer_with_it_still_leaves_by_udp():
@@ -65,7 +72,7 @@ def test_a_phone_may_answer_with_it():
     """Covers RFC 7741 §6.2.1 [name-is-vp8] [clock-is-90000]: in any case of letters."""
     theirs = phone("a=rtpmap:98 vp8/90000")
     plan = sdp_map.conclude(sdp_map.offer(NAMES, OURS), theirs)
-    assert (plan.video.other("vp8").send_type, plan.video.other("vp8").receive_type) == (98, 102)
+    assert (plan.video.other("vp8").send_type, plan.video.other("vp8").receive_type) == (98, 106)
     assert plan.video.name == "vp8" and not plan.video.sending
 
 

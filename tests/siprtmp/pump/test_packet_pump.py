@@ -30,10 +30,11 @@ HEADER = b"\x04" + bytes(6) + b"\x08\x01" + bytes(3)
 CLOCK = (0, 0, 1000, 1000, 8000, 40_000)
 
 
-def terms(*outlets, head=b"\x82", check=0, sequence=0, clock=CLOCK):
+def terms(*outlets, head=b"\x82", check=0, sequence=0, clock=CLOCK, wake=lambda: None):
     """Terms for PCMU of source 7, which has sent packet `sequence` at 0."""
     heard = sequence, 8000, 0.0, 0, 0.0
-    return outlets, HEADER, 4096, head, check, 0, 7, heard, clock
+    ways = tuple(each.put for each in outlets)
+    return ways, HEADER, 4096, head, check, 0, 7, heard, clock, (10, 0.06), wake
 
 
 def packet(number, payload=ULAW[1:]):
@@ -196,15 +197,6 @@ def test_an_error_of_an_outlet_is_told(port, phone, caplog):
     port.offload(*terms(Broken()))
     phone.send(packet(1))
     assert until(lambda: port.failures == 1) and "ValueError" in caplog.text
-
-
-def test_an_outlet_without_a_size_is_for_python(port, phone):
-    """Own design: what cannot be asked is unusual."""
-    phone.send(packet(0))
-    assert until(lambda: port.heard)
-    port.offload(*terms(object()))
-    phone.send(packet(1))
-    assert until(lambda: len(port.heard) == 2)
 
 
 @pytest.mark.parametrize(
@@ -456,3 +448,25 @@ def test_a_pump_that_cannot_read_costs_no_sockets(pump, monkeypatch):
     with pytest.raises(OSError, match="No space"):
         MediaPort("127.0.0.1", pool, None, None, pump=pump)
     assert kept[0].rtp.fileno() == kept[0].rtcp.fileno() == -1 and pool.free == free
+
+
+def test_a_picture_is_read_at_once(pump):
+    """Own design: the packets of an access unit, however many sockets are read in between."""
+    port = MediaPort("127.0.0.1", PortPool(), None, None, pump=pump)
+    port.on_rtp = lambda data, now: None
+    seen = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as phone:
+        phone.bind(("127.0.0.1", 0))
+        phone.connect(("127.0.0.1", port.rtp_port))
+        port.remote = phone.getsockname()
+        reception = 0, 90_000, 0.0, 0, 0.0
+        assert port.gather(lambda *whole: seen.append(whole), 0, 7, reception)
+        for number, marker in ((1, 0), (2, 0), (3, 1)):
+            header = struct.pack("!BBHII", 0x80, marker << 7, number, 3600, 7)
+            phone.send(header + b"\x41\x9a" + bytes([number]))
+        pump._pump.turn()
+        assert [each[:2] for each in seen] == [
+            (3600, (b"\x41\x9a\1", b"\x41\x9a\2", b"\x41\x9a\3"))
+        ]
+        assert port.received == 3 and pump.figures.passed == 3
+    port.close()

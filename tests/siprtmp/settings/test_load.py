@@ -33,9 +33,11 @@ OPTIONS = [
     ),
     ("sip", ["[::1]:5070", "off"], '["[::1]:5070", "off"]', ()),
     ("http", ["localhost:81"], '"localhost:81"', ("localhost", 81)),
+    ("webrtc", ["localhost:82"], '"localhost:82"', ("localhost", 82)),
     ("ws", ["[::1]:1", "127.0.0.1:2"], '["[::1]:1", "127.0.0.1:2"]', (V6, ("127.0.0.1", 2))),
     ("domain", ["a.example", "b.net"], '["a.example", "b.net"]', ("a.example", "b.net")),
     ("outbound-proxy", ["sip:p.example;lr"], '"sip:p.example;lr"', "sip:p.example;lr"),
+    ("operator", ["ann", "bob"], '["ann", "bob"]', ("ann", "bob")),
     ("allow-anonymous", [], "true", True),
     ("external-ip", ["192.0.2.1"], '"192.0.2.1"', "192.0.2.1"),
     ("turn", ["turn:u@a:1"], '"turn:u@a:1"', "turn:u@a:1"),
@@ -47,6 +49,8 @@ OPTIONS = [
     ("media-timeout", ["30"], "30", 30.0),
     ("merge-ms", ["15"], "15", 15),
     ("video-packet-size", ["900"], "900", 900),
+    ("srtp", ["any"], '"any"', "any"),
+    ("anchor", ["always"], '"always"', "always"),
     ("transcode-video", ["640x360@15,500"], '"640x360@15,500"', VideoLimits(640, 360, 15, 500)),
     ("gop-cache", ["off"], '"off"', "off"),
     ("tls-cert", ["/etc/c.pem"], '"/etc/c.pem"', Path("/etc/c.pem")),
@@ -90,6 +94,9 @@ OPTIONS = [
     ("capture", ["/var/a.pcap"], '"/var/a.pcap"', Path("/var/a.pcap")),
     ("room", ["team", "attic"], '["team", "attic"]', ("team", "attic")),
     ("mix-calls", [], "true", True),
+    ("tree-mode", ["off"], '"off"', "off"),
+    ("tree-origin", ["https://a.example"], '["https://a.example"]', ("https://a.example",)),
+    ("token-key", ["/etc/t.key"], '"/etc/t.key"', Path("/etc/t.key")),
     ("log-level", ["debug"], '"debug"', "debug"),
     ("log-format", ["json"], '"json"', "json"),
 ]
@@ -157,6 +164,7 @@ def test_the_example_is_good_and_says_the_defaults(tmp_path):
         "max_user_calls_per_hour",
         "max_user_messages_per_hour",
         "allow_targets",
+        "operator",
         "room",
         "mix_calls",
         "tls_cert",
@@ -176,7 +184,7 @@ def test_the_example_is_good_and_says_the_defaults(tmp_path):
         "rtmfp_redirect_to",
         "rtmfp_overflow_to",
         "shared",
-        *("capture", "call_records"),
+        *("capture", "call_records", "tree_origin", "token_key"),
         *TABLES,
     }
 
@@ -411,15 +419,18 @@ def test_toml_is_what_the_example_is():
 
 @pytest.mark.parametrize(
     "words",
-    [(), ("--pull", "live/a=rtmp://example.net/live"), ("--shared", "objects"), ("--capture", "a")],
+    [
+        *(("--shared", "objects"), ("--stun", "192.0.2.1:3478"), ("--room", "team")),
+    ],
 )
 def test_several_workers_are_refused_with_what_they_cannot_share(words, tmp_path):
-    option = words[0].strip("-") if words else "sip"
-    off = ("--sip", "off") if words else ()
+    option = words[0].strip("-")
     with pytest.raises(ConfigError, match=f"--workers 2 does not go with --{option} yet"):
-        load(["--workers", "2", *off, *words])
-    (tmp_path / "bad.toml").write_text("workers = 2\n")
-    with pytest.raises(ConfigError, match="--workers 2 does not go with --sip yet"):
+        load(["--workers", "2", *words])
+    (tmp_path / "bad.toml").write_text('workers = 2\nshared = "a"\n')
+    with pytest.raises(ConfigError, match="--workers 2 does not go with --shared yet"):
         check(load_file(tmp_path / "bad.toml"))
-    assert load(["--workers", "2", "--sip", "off"]).process.workers == 2
+    assert load(["--workers", "2"]).process.workers == 2
+    with pytest.raises(ConfigError, match="--webrtc: the last worker's port would be 65537: "):
+        load(["--workers", "4", "--webrtc", "127.0.0.1:65534"])
     assert load(["--workers", "1", *words]).process.workers == 1

@@ -68,6 +68,13 @@ class Stranger(SipAttacker):
         self.answers += [message] if message else []
         return message
 
+    def everything(self):
+        """All that has come, up to the answer to a last question, which does not count."""
+        super().send(self.within("OPTIONS"))
+        while not ((answer := self.heard()).startswith(b"SIP/2.0") and b" OPTIONS\r\n" in answer):
+            continue
+        return self.answers[:-1]
+
     def asked(self, seconds=PATIENCE):
         """The next request, or None; a 200 may come again before its ACK has arrived."""
         while (message := self.heard(seconds)) and message.startswith(b"SIP/2.0 200"):
@@ -95,8 +102,9 @@ class Stranger(SipAttacker):
     def invite(self, media=None):
         """Offer, and take the 200; the ACK is another matter."""
         self.send(self.within("INVITE", media=media or self.media))
-        while not (answer := self.heard()).startswith(b"SIP/2.0 200"):
-            assert answer[8:9] == b"1", answer
+        mine = f"\r\nCSeq: {self.cseq} INVITE\r\n".encode()
+        while not (answer := self.heard()).startswith(b"SIP/2.0 200") or mine not in answer:
+            assert answer[8:9] == b"1" or mine not in answer, answer
         self.tag = re.search(rb"\r\nTo: [^\r]*tag=([^\r;]*)", answer)[1].decode()
         self.where = ("127.0.0.1", int(re.search(rb"m=audio (\d+)", answer)[1]))
 

@@ -13,6 +13,22 @@ SETS = (SPS, PPS)
 AUD, SEI, FILLER, END = b"\x09\xf0", b"\x06\x05\x01\xff\x80", b"\x0c\xff\x80", b"\x0a"
 
 
+def main_sps(reorder):
+    """A set of Main profile that says how far pictures are reordered, or does not."""
+    bits = BitWriter()
+    bits.put(24, 0x4D001E)
+    bits.exp_golomb(0, 4, 0, 4, 4)
+    bits.put(1, 0)
+    bits.exp_golomb(19, 14)
+    bits.put(3, 0b110)
+    bits.put(1, reorder is not None)
+    if reorder is not None:
+        bits.put(9, 0b000000001)
+        bits.put(1, 1)
+        bits.exp_golomb(0, 0, 9, 9, reorder, 4)
+    return bits.unit(0x67)
+
+
 def slice_of(kind, number=0, first=0, pps=0, filling=b""):
     """A slice that begins with macroblock `first`, with a number to know it by."""
     bits = BitWriter()

@@ -26,7 +26,7 @@ class Pretended:
         self.limits, self.error = limits, ""
         self.asked, self.converted, self.jobs = [], [], []
 
-    def transcoder(self, codec, limits, slice_octets):
+    def transcoder(self, codec, limits, slice_octets=0):
         self.asked.append((codec, limits, slice_octets))
         self.begins = True
         return self

@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from support.peers.process import PATIENCE, Process, free_port, require
+from support.peers.process import PATIENCE, Process, free_port, lack, require
 from support.peers.tones import Samples, read_wav, tone, write_wav
 
 MODULES_PATH = Path("/usr/lib/baresip/modules")
@@ -50,6 +50,13 @@ avcodec_h265enc libx265
 FILM_CONFIG = MIRROR_CONFIG.replace("video_source vidbridge,mirror", "video_source avformat,{film}")
 
 
+def with_srtp() -> tuple[str, ...]:
+    """The modules of a phone that can encrypt; without that one the test skips."""
+    if not (MODULES_PATH / "srtp.so").is_file():
+        lack("baresip's module srtp", "baresip-core")
+    return (*MODULES, "srtp")
+
+
 class Baresip(Process):
     """A phone of `user` that plays a tone of `hz` and keeps what it hears as dump-*-dec.wav.
 
@@ -79,6 +86,7 @@ class Baresip(Process):
         video: str = "H264",
         rtcp_mux: bool = False,
         contact: str = "",
+        srtp: str = "",
     ) -> None:
         """`codecs` in baresip's notation, `account` more account parameters (";name=value"),
         `contact` the address that its command "message" writes to.
@@ -88,6 +96,8 @@ class Baresip(Process):
         With `mirror` it has H.264, or the codec of `video`, and sends back what it sees; with
         `film` it sends the pictures of that file instead.
         With `rtcp_mux` it offers one port for RTP and RTCP, and takes one where that is offered.
+
+        `srtp` is its word for SRTP by keys in SDP: "srtp" where both have it, "srtp-mand" always.
 
         By TLS it checks the server's certificate against the authorities in `ca`.
         """
@@ -101,9 +111,11 @@ class Baresip(Process):
         self._buffer = b""
         channels = 2 if codecs.endswith("/2") else 1  # the source must have those of the codec
         write_wav(folder / "tone.wav", tone(hz, 120, rate, level), rate, channels)
+        self._modules = with_srtp() if srtp else MODULES
         self._write_config(rate, ca, mirror, film, rtcp_mux)
         options = [f"answermode={answer}", f"audio_codecs={codecs}", "ptime=20"]
         options += [f"video_codecs={video}"] if mirror or film else []
+        options += [f"mediaenc={srtp}"] if srtp else []
         options += [f"auth_user={user}", f"auth_pass={password}"] if password else []
         if registrar:
             options += [f'outbound="sip:{registrar};transport={transport}"', "regint=60"]
@@ -118,7 +130,7 @@ class Baresip(Process):
         self, rate: int, ca: Path | None, mirror: bool, film: Path | None, rtcp_mux: bool
     ) -> None:
         more = (*MIRROR, "avformat") if film else MIRROR if mirror else ()
-        lines = [f"module {name}.so" for name in (*MODULES, *more)]
+        lines = [f"module {name}.so" for name in (*self._modules, *more)]
         lines += [f"module_app {name}.so" for name in APPLICATIONS]
         text = CONFIG.format(
             port=self.port,

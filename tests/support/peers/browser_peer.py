@@ -1,4 +1,4 @@
-"""A browser as a test peer: mpegts.js, pinned in browser/package.json, in headless Chromium."""
+"""Browsers as test peers, without a screen: Chromium and Firefox, each showing one page."""
 
 import http.server
 import json
@@ -93,3 +93,46 @@ class Chromium(Process):
         words += ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
         words += ["--disable-dev-shm-usage", "--autoplay-policy=no-user-gesture-required"]
         super().__init__(folder, [program, *words, f"--user-data-dir={folder}/profile", url])
+
+
+# Nothing is fetched or sent but what the page asks for, and nobody is asked about sound or camera.
+QUIET = {
+    "app.normandy.enabled": False,
+    "app.update.enabled": False,
+    "browser.aboutwelcome.enabled": False,
+    "browser.newtabpage.enabled": False,
+    "browser.region.update.enabled": False,
+    "browser.safebrowsing.update.enabled": False,
+    "browser.search.update": False,
+    "browser.shell.checkDefaultBrowser": False,
+    "browser.startup.homepage_override.mstone": "ignore",
+    "datareporting.policy.dataSubmissionEnabled": False,
+    "extensions.update.enabled": False,
+    "media.autoplay.block-webaudio": False,
+    "media.autoplay.blocking_policy": 0,
+    "media.autoplay.default": 0,
+    "media.cubeb.force_mock_context": True,  # a sound card that is not there, but keeps time
+    "media.gmp-manager.updateEnabled": False,
+    "media.navigator.permission.disabled": True,
+    "media.peerconnection.ice.loopback": True,
+    "network.captive-portal-service.enabled": False,
+    "network.connectivity-service.enabled": False,
+    "network.dns.disabled": True,
+    "permissions.default.camera": 1,  # without one it takes no address of loopback
+    "services.settings.server": "data:,#remote-settings-dummy/v1",
+    "toolkit.telemetry.server": "data:,",
+}
+
+
+class Firefox(Process):
+    """Firefox of Debian, which has VP8 and no H.264 for WebRTC."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        """A profile of its own in `folder`."""
+        program = require("firefox-esr", "firefox-esr")
+        profile = folder / "profile"
+        profile.mkdir(parents=True)
+        lines = [f"user_pref({json.dumps(k)}, {json.dumps(v)});\n" for k, v in QUIET.items()]
+        (profile / "user.js").write_text("".join(lines))
+        words = ["--headless", "--no-remote", "--profile", profile, url]
+        super().__init__(folder, ["env", f"HOME={folder}", program, *words])

@@ -54,6 +54,8 @@ class Linphone(Process):
     for the section of that name in its settings.
     """
 
+    never_waits = True
+
     def __init__(
         self,
         folder: Path,

@@ -16,11 +16,14 @@ def source(rate: int = 15, first: int = 0) -> list[str]:
     return ["-f", "lavfi", "-i", f"color=size={WIDTH}x{HEIGHT}:rate={rate},{picture}"]
 
 
-def film(path: Path, first: int, seconds: int = 60) -> Path:
-    """A file of such pictures, from the number `first` on."""
-    words = ["-nostdin", "-loglevel", "error", *source(first=first), "-t", str(seconds)]
+def film(path: Path, first: int, seconds: int = 60, tone: int = 0) -> Path:
+    """A file of such pictures, from the number `first` on, with a tone if it has a frequency."""
+    words = ["-nostdin", "-loglevel", "error", *source(first=first)]
+    if tone:
+        words += ["-f", "lavfi", "-i", f"sine=frequency={tone}:sample_rate=48000"]
+    words += ["-t", str(seconds)]
     words += ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", path]
-    subprocess.run([require("ffmpeg", "ffmpeg"), *words], check=True, timeout=60)
+    subprocess.run([require("ffmpeg", "ffmpeg"), *words], check=True)
     return path
 
 
@@ -32,7 +35,7 @@ def numbers(path: Path, part: str = "") -> list[int]:
     program = require("ffmpeg", "ffmpeg")
     words = ["-nostdin", "-loglevel", "error", "-i", path, "-map", "0:v", "-vsync", "passthrough"]
     words += ["-vf", f"{part}scale={WIDTH}:{HEIGHT}", "-pix_fmt", "gray", "-f", "rawvideo", "-"]
-    done = subprocess.run([program, *words], capture_output=True, timeout=60)
+    done = subprocess.run([program, *words], capture_output=True, timeout=600)
     assert done.returncode == 0, f"ffmpeg cannot decode {path.name}: {done.stderr.decode()}"
     size, row = WIDTH * HEIGHT, WIDTH * (HEIGHT // 2)
     found = []

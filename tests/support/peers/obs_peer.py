@@ -35,10 +35,7 @@ FilePath={recordings}
 RecFormat=flv
 RecQuality=Stream
 StreamEncoder=x264
-UseAdvanced=true
-Preset=ultrafast
-x264Settings=keyint={key_frames}
-VBitrate=300
+{encoding}VBitrate=300
 ABitrate=64
 [Video]
 BaseCX={width}
@@ -50,6 +47,7 @@ FPSInt={fps}
 [Audio]
 SampleRate=44100
 """
+QUICK = f"UseAdvanced=true\nPreset=ultrafast\nx264Settings=keyint={KEY_FRAMES}\n"  # no B-frames
 RED = {"color": 0xFF0000FF, "width": SIZE[0], "height": SIZE[1]}
 ITEM = {
     **{"id": 1, "name": "red", "visible": True, "rot": 0.0, "align": 5},
@@ -83,13 +81,24 @@ class Xvfb(Process):
         return self.output.strip().isdigit()
 
 
-class Obs(Process):
-    """OBS streaming a red picture and silence; `stop` ends it as its user would.
+def showing(film: Path) -> dict[str, Any]:
+    """A scene with a film, which begins again at its end."""
+    settings = {"local_file": str(film), "is_local_file": True, "looping": True}
+    source = {"id": "ffmpeg_source", "name": "film", "settings": settings}
+    scene = {"id": "scene", "name": "scene", "settings": {"items": [{**ITEM, "name": "film"}]}}
+    return {**SCENES, "sources": [source, scene]}
 
-    What it streams it also records, from the same encoders: see `recording`.
+
+class Obs(Process):
+    """OBS streaming a red picture and silence, or a film; `stop` ends it as its user would.
+
+    What it streams it also records, from the same encoders: see `recording`.  A film is encoded as
+    OBS does by default, with B-frames.
     """
 
-    def __init__(self, folder: Path, display: str, url: str, key: str) -> None:
+    def __init__(
+        self, folder: Path, display: str, url: str, key: str, film: Path | None = None
+    ) -> None:
         """`url` ends with the application, `key` is the stream.
 
         It looks for news of its services, for which it is given a proxy that is not there.
@@ -104,13 +113,13 @@ class Obs(Process):
             width=SIZE[0],
             height=SIZE[1],
             fps=FPS,
-            key_frames=KEY_FRAMES,
+            encoding=QUICK if film is None else "",
         )
         service = {"type": "rtmp_custom", "settings": {"server": url, "key": key}}
         (home / "global.ini").write_text(GLOBAL)
         (profile / "basic.ini").write_text(text)
         (profile / "service.json").write_text(json.dumps(service))
-        (scenes / "test.json").write_text(json.dumps(SCENES))
+        (scenes / "test.json").write_text(json.dumps(showing(film) if film else SCENES))
         nowhere = "http://127.0.0.1:9"
         environment = {
             **{"HOME": folder, "XDG_CONFIG_HOME": folder / "config", "XDG_RUNTIME_DIR": folder},

@@ -81,7 +81,7 @@ def decode_audio(path: Path, rate: int = 8000) -> Samples:
     """The sound of any file ffmpeg can read, as mono samples at `rate`."""
     program = require("ffmpeg", "ffmpeg")
     words = ["-nostdin", "-loglevel", "error", "-i", path, "-vn", "-ac", "1", "-ar", str(rate)]
-    done = subprocess.run([program, *words, "-f", "s16le", "-"], capture_output=True, timeout=60)
+    done = subprocess.run([program, *words, "-f", "s16le", "-"], capture_output=True, timeout=600)
     assert done.returncode == 0, f"ffmpeg cannot decode {path.name}: {done.stderr.decode()}"
     return from_s16(done.stdout)
 
@@ -90,7 +90,7 @@ def frame_hashes(path: Path, stream: str = "0:v") -> list[str]:
     """One hash per decoded frame of `stream`, to compare pictures at the two ends."""
     program = require("ffmpeg", "ffmpeg")
     words = ["-nostdin", "-loglevel", "error", "-i", path, "-map", stream, "-f", "framemd5", "-"]
-    done = subprocess.run([program, *words], capture_output=True, timeout=60, text=True)
+    done = subprocess.run([program, *words], capture_output=True, timeout=600, text=True)
     assert done.returncode == 0, f"ffmpeg cannot decode {path.name}: {done.stderr}"
     rows = [line for line in done.stdout.splitlines() if not line.startswith("#")]
     return [row.rsplit(",", 1)[1].strip() for row in rows]

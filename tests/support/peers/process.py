@@ -13,7 +13,7 @@ import socket
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import NoReturn, Self, TypeVar
 
 import gevent
 import pytest
@@ -43,11 +43,16 @@ def require(binary: str, package: str) -> str:
     """
     path = shutil.which(binary, path=SYSTEM_PATH)
     if path is None:
-        missing = f"{binary} is not installed: apt-get install {package}, or make peers"
-        if os.environ.get("CI"):
-            pytest.fail(missing)
-        pytest.skip(missing)
+        lack(binary, package)
     return path
+
+
+def lack(what: str, package: str) -> NoReturn:
+    """Skip the test for want of something, or fail where CI is set."""
+    missing = f"{what} is not installed: apt-get install {package}, or make peers"
+    if os.environ.get("CI"):
+        pytest.fail(missing)
+    pytest.skip(missing)
 
 
 def free_port() -> int:
@@ -142,6 +147,8 @@ class Process:
     ready inside the block and gone, with all its own children, after it.
     """
 
+    never_waits = False  # for a core, whoever else wants it
+
     def __init__(self, folder: Path, argv: Iterable[str | Path] = ()) -> None:
         """Keep `argv` for `start`; a subclass may set it later in its own way."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -160,7 +167,8 @@ class Process:
         """Start it, before the tests that compute beside it, as if it had a machine of its own.
 
         Phones and encoders keep time; one that waits for a core loses sound which nobody can
-        give it back.  Where the system does not permit that, it is one among all.
+        give it back, and a phone that drops sound as soon as it is late `never_waits`.  Where the
+        system does not permit that, it is one among all.
         """
         with self.log.open("ab") as log:
             if stdin == subprocess.DEVNULL and Nursling.takes(self.argv):
@@ -176,6 +184,8 @@ class Process:
                 )
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, self.process.pid, PEER_NICENESS)
+            if self.never_waits:
+                os.sched_setscheduler(self.process.pid, os.SCHED_RR, os.sched_param(1))
 
     def is_ready(self) -> object:
         """Truthy when the process can be used; the base class asks for nothing."""

@@ -56,7 +56,7 @@ def av(*words: object) -> list[str]:
     done = subprocess.run(
         [sys.executable, str(AV_PEER), *map(str, words)],
         capture_output=True,
-        timeout=60,
+        timeout=600,
         text=True,
     )
     assert done.returncode == 0, done.stderr
@@ -94,7 +94,7 @@ class Sources:
     def _make(self, codec: str, path: Path) -> None:
         if codec in MADE:
             words = [require("ffmpeg", "ffmpeg"), "-nostdin", "-loglevel", "error", *MADE[codec]]
-            subprocess.run([*words, path], cwd=self.corpus / "flv", check=True, timeout=60)
+            subprocess.run([*words, path], cwd=self.corpus / "flv", check=True, timeout=600)
         elif codec == VP8:
             need_av()
             av("vp8", path)

@@ -68,13 +68,13 @@ class Port(MediaPort):
         if self._outlet is not None:
             self._outlet.aim(self._phone.getsockname() if remote else None)
 
-    def gather(self):
+    def collect(self):
         while self._outlet is not None and self._read < self._outlet.passed - self.unsent:
             self.sent.append(self._phone.recv(65535))
             self._read += 1
 
     def send_rtp(self, data):
-        self.gather()
+        self.collect()
         self.sent.append(data)
 
     send_rtcp = send_rtp
@@ -91,6 +91,11 @@ class Outlet:
 
     def abort(self, reason, now):
         self.reason = reason
+
+    def wait(self, size):
+        """Have so many bytes that the network has not taken."""
+        self.output_size = size
+        self.player.go_by(None if size else self.put)
 
 
 class Recorder:
@@ -148,14 +153,15 @@ class Side(MediaSink):
     def publish(self, type_id, timestamp, payload):
         """A published message comes."""
         self.stream.take(type_id, timestamp, payload, self.now)
-        self.port.gather()
+        self.port.collect()
 
     # what happens to the stream and its players
     def join(self, stream_id):
-        self.outlets.append(Outlet())
-        self.players.append(
-            self.live.join(self.outlets[-1], ChunkFraming(stream_id), None, self.now)
-        )
+        outlet = Outlet()
+        outlet.player = self.live.join(outlet, ChunkFraming(stream_id), None, self.now)
+        outlet.player.go_by(outlet.put)
+        self.outlets.append(outlet)
+        self.players.append(outlet.player)
 
     def leave(self):
         if self.players:
@@ -195,7 +201,7 @@ class Side(MediaSink):
     def output(self):
         """All that left."""
         kept = [each.kept for each in self.recorders]
-        self.port.gather()
+        self.port.collect()
         return [each.output for each in self.outlets], kept, self.port.sent
 
     def close(self):

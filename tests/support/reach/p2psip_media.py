@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from support.reach.reading import Reading, asked, first, octets, second
 
 from p2psip.errors import RemoteError
-from p2psip.rtp import srtp
 from p2psip.rtp.payload import (
     aac,
     comfort_noise,
@@ -19,6 +18,8 @@ from p2psip.rtp.payload import (
     speex,
     vp8,
 )
+from p2psip.srtp import srtp
+from p2psip.srtp.suites import AEAD_AES_128_GCM
 from p2psip.strategies import audio, faults, payload_faults, rtp, video
 from p2psip.strategies import srtp as protected
 
@@ -29,7 +30,7 @@ MEDIA_PARSERS = (
 
 
 def _receiver():
-    return srtp.SrtpReceiver(protected.KEY, protected.SALT, protected.TAG_OCTETS)
+    return srtp.SrtpReceiver(protected.KEY, protected.SALT)
 
 
 def _opened(datagrams):
@@ -38,6 +39,10 @@ def _opened(datagrams):
     for each in datagrams:
         with suppress(RemoteError):
             receiver.open_rtp(each)
+
+
+def _opened_by_gcm(datagram):
+    srtp.SrtpReceiver(protected.KEY, protected.SALT[:12], AEAD_AES_128_GCM).open_rtp(datagram)
 
 
 def _lengths(payload):
@@ -94,6 +99,7 @@ SRTP = (
         second(faults.broken(protected.SRTP_FAULTS)),
         lambda data: _receiver().open_rtp(data),
     ),
+    Reading("SRTP by another suite", octets(rtp.rtp_packets()), _opened_by_gcm),
     Reading(
         "SRTCP",
         protected.srtcp() | second(faults.broken(protected.SRTCP_FAULTS)),

@@ -80,6 +80,7 @@ FAMILY = Family(
             lambda data: message.parse_message(data).contacts,
         ),
         Reading("a name in doubled quotes", st.just('""Bob"" <sip:b@c>'), address.Address.parse),
+        Reading("a word before a tab", st.just("7\tINVITE"), grammar.first_word),
         Reading(
             "a list that ends within quotes",
             st.just('<sip:a@b>, "C <sip:c@d>'),
@@ -94,8 +95,8 @@ FAMILY = Family(
         Reading("RTP, fast", rtp.rtp_packets().map(bytes), fast.unpack),
         Reading(
             "broken RTP, fast",
-            faults.broken(rtp_faults.RTP_FAULTS),
-            lambda pair: fast.unpack(pair[1]),
+            second(faults.broken(rtp_faults.RTP_FAULTS)),
+            fast.unpack,
         ),
         Reading(
             "RTCP that begins with a report",
@@ -122,19 +123,19 @@ FAMILY = Family(
         ),
         Reading(
             "broken addresses of STUN",
-            faults.broken(stun_faults.VALUE_FAULTS),
-            lambda pair: stun.read_address(pair[1]),
+            second(faults.broken(stun_faults.VALUE_FAULTS)),
+            stun.read_address,
         ),
         Reading("events", rtp.telephone_events().map(bytes), dtmf.parse_events),
         Reading(
             "broken events",
-            faults.broken(rtp_faults.EVENT_FAULTS),
-            lambda pair: dtmf.parse_events(pair[1]),
+            second(faults.broken(rtp_faults.EVENT_FAULTS)),
+            dtmf.parse_events,
         ),
         Reading(
             "one broken event",
-            faults.broken(rtp_faults.EVENT_FAULTS),
-            lambda pair: dtmf.TelephoneEvent.parse(pair[1]),
+            second(faults.broken(rtp_faults.EVENT_FAULTS)),
+            dtmf.TelephoneEvent.parse,
         ),
         Reading(
             "ChannelData",

@@ -40,6 +40,7 @@ def _verified(data):
 
 def _challenged(values_):
     found = headers.Headers([("WWW-Authenticate", each) for each in values_])
+    found = found.with_("WWW-Authenticate", *values_)
     return auth.strongest(auth.challenges(found, "WWW-Authenticate"))
 
 

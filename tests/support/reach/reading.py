@@ -7,7 +7,7 @@ without a codec, each with the function that our own tests give its values to.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import ModuleType
+from types import GetSetDescriptorType, ModuleType
 from typing import Any
 
 from hypothesis.strategies import SearchStrategy
@@ -86,8 +86,10 @@ def texts(drawn_: SearchStrategy[Any]) -> SearchStrategy[str]:
     return drawn_.map(str)
 
 
-def asked(value: Any) -> list[Any]:
-    """Read all that a value says of itself."""
+def asked(value: Any) -> Any:
+    """Read all that a value says of itself; returns the value."""
     kind = type(value)
-    names = [name for name in dir(kind) if isinstance(getattr(kind, name), property)]
-    return [getattr(value, name) for name in names]
+    for name in dir(kind):
+        if isinstance(getattr(kind, name), property | GetSetDescriptorType):  # compiled: any field
+            getattr(value, name)
+    return value

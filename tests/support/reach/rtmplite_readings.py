@@ -63,6 +63,7 @@ from rtmplite.strategies import (
     shared,
 )
 from rtmplite.strategies import hevc as hevc_media
+from rtmplite.strategies.faults import broken
 
 _PARSERS = (
     *(amf0, amf3, amf3_reader, cursor, u29),
@@ -106,37 +107,37 @@ def _flow_message(data: bytes) -> None:
 _MEDIA = (
     Reading("amf3 object", amf3_values.encoded(), amf3.decode_one),
     Reading("audio", octets(flv.audio_tags()), audio.AudioTag.parse),
-    Reading("audio broken", second(flv_faults.broken_audio()), audio.AudioTag.parse),
+    Reading("audio broken", second(broken(flv_faults.AUDIO_FAULTS)), audio.AudioTag.parse),
     Reading("video", octets(flv.video_tags()), video.VideoTag.parse),
-    Reading("video broken", second(flv_faults.broken_video()), video.VideoTag.parse),
+    Reading("video broken", second(broken(flv_faults.VIDEO_FAULTS)), video.VideoTag.parse),
     Reading("description", flv.descriptions(), metadata.read),
-    Reading("description broken", second(flv_faults.broken_descriptions()), metadata.read),
+    Reading("description broken", second(broken(flv_faults.DESCRIPTION_FAULTS)), metadata.read),
     Reading(
         "file in pieces",
-        flv.files() | second(flv_faults.broken_files()),
+        flv.files() | second(broken(flv_faults.FILE_FAULTS)),
         lambda data: _in_pieces(file.FlvReader(), data),
     ),
     Reading("h265", octets(hevc_media.hevc_configs()), hevc.HevcConfig.parse),
-    Reading("h265 broken", second(hevc_faults.config_records()), hevc.HevcConfig.parse),
+    Reading("h265 broken", second(broken(hevc_faults.CONFIG_FAULTS)), hevc.HevcConfig.parse),
     Reading("h265 set", first(hevc_media.hevc_parameter_sets()), hevc.HevcParameters.parse),
-    Reading("h265 set broken", second(hevc_faults.parameter_sets()), hevc.HevcParameters.parse),
+    Reading("h265 set broken", second(broken(hevc_faults.SPS_FAULTS)), hevc.HevcParameters.parse),
     Reading("colors", enhanced_media.metadata(), color_info.ColorInfo.parse),
     Reading(
         "loudspeakers",
         octets(enhanced_media.multichannel_configs())
-        | second(enhanced_faults.multichannel_bodies()),
+        | second(broken(enhanced_faults.MULTICHANNEL_FAULTS)),
         enhanced_audio.MultichannelConfig.parse,
     ),
 )
 _AUDIO = (
     octets(enhanced_media.audio_tags())
-    | second(enhanced_faults.audio_payloads())
-    | second(limits.audio_payloads())
+    | second(broken(enhanced_faults.AUDIO_FAULTS))
+    | second(broken(limits.AUDIO_LIMITS))
 )
 _VIDEO = (
     octets(enhanced_media.video_tags())
-    | second(enhanced_faults.video_payloads())
-    | second(limits.video_payloads())
+    | second(broken(enhanced_faults.VIDEO_FAULTS))
+    | second(broken(limits.VIDEO_LIMITS))
 )
 _ENHANCED = (
     Reading("enhanced audio of a relay", _AUDIO.filter(bool), lambda data: _relayed(8, data)),
@@ -168,7 +169,7 @@ _MESSAGES = (
         lambda data: chunk_header.read_basic_header(data, 0),
     ),
     Reading("control", rtmp.controls().map(lambda each: each.message()), control.parse_control),
-    Reading("control broken", second(rtmp_faults.control_faults()), control.parse_control),
+    Reading("control broken", second(broken(rtmp_faults.CONTROL_FAULTS)), control.parse_control),
     Reading(
         "command",
         st.builds(
@@ -178,7 +179,7 @@ _MESSAGES = (
         ),
         command.Command.parse,
     ),
-    Reading("command broken", second(rtmp_faults.command_faults()), command.Command.parse),
+    Reading("command broken", second(broken(rtmp_faults.COMMAND_FAULTS)), command.Command.parse),
     Reading(
         "shared object",
         st.builds(lambda each, amf3_: each.message(amf3_), shared.messages(), st.booleans()),
@@ -186,18 +187,18 @@ _MESSAGES = (
     ),
     Reading(
         "shared object broken",
-        second(rtmp_faults.shared_object_faults()),
+        second(broken(rtmp_faults.SHARED_OBJECT_FAULTS)),
         shared_object.SharedObject.parse,
     ),
     Reading("aggregate", first(rtmp.aggregates()), lambda each: list(aggregate.aggregated(each))),
     Reading(
         "aggregate broken",
-        second(rtmp_faults.aggregate_faults()),
+        second(broken(rtmp_faults.AGGREGATE_FAULTS)),
         lambda each: list(aggregate.aggregated(each)),
     ),
     Reading(
         "message beyond a limit",
-        second(limits.messages()),
+        second(broken(limits.MESSAGE_LIMITS)),
         lambda each: _BY_TYPE[each.type_id](each),
     ),
 )
@@ -211,9 +212,9 @@ _PACKETS = rtmfp.packets().map(lambda each: each.encode())
 
 def _payloads(type_id: int) -> SearchStrategy[bytes]:
     """Broken chunks of one type."""
-    return second(rtmfp_faults.session_chunks().filter(lambda each: each[1][0] == type_id)).map(
-        lambda chunk: chunk[1]
-    )
+    return second(
+        broken(rtmfp_faults.SESSION_FAULTS).filter(lambda each: each[1][0] == type_id)
+    ).map(lambda chunk: chunk[1])
 
 
 _RTMFP = (
@@ -223,7 +224,7 @@ _RTMFP = (
         lambda data: packet.Packet.parse(data, 2),
     ),
     Reading("header", _PACKETS, fast_path.read_header),
-    Reading("header broken", second(rtmfp_faults.packets()), fast_path.read_header),
+    Reading("header broken", second(broken(rtmfp_faults.PACKET_FAULTS)), fast_path.read_header),
     Reading(
         "user data",
         rtmfp.user_data().map(lambda each: each.encode()) | _payloads(flow_chunks.UserData.type_id),
@@ -235,12 +236,27 @@ _RTMFP = (
         | _payloads(flow_chunks.NextUserData.type_id),
         _fast(fast_path.read_next_user_data),
     ),
+    Reading(
+        "ranges",
+        rtmfp.range_acks().map(lambda each: each.encode())
+        | rtmfp.range_acks().map(lambda each: each.encode()[:-1])
+        | _payloads(acks.DataAckRanges.type_id),
+        fast_path.read_range_ack,
+    ),
     Reading("opening", rtmfp.openings(), flow_chunks.read_flow_options),
-    Reading("opening broken", second(rtmfp_faults.flow_openings()), flow_chunks.read_flow_options),
+    Reading(
+        "opening broken",
+        second(broken(rtmfp_faults.OPENING_FAULTS)),
+        flow_chunks.read_flow_options,
+    ),
     Reading("metadata", second(flash.odd_metadata()), messages.FlowMetadata.parse),
-    Reading("metadata broken", second(rtmfp_faults.metadata()), messages.FlowMetadata.parse),
+    Reading(
+        "metadata broken",
+        second(broken(rtmfp_faults.METADATA_FAULTS)),
+        messages.FlowMetadata.parse,
+    ),
     Reading("flow message", flash.flow_messages(), _flow_message),
-    Reading("flow message broken", second(rtmfp_faults.flow_messages()), _flow_message),
+    Reading("flow message broken", second(broken(rtmfp_faults.MESSAGE_FAULTS)), _flow_message),
     Reading("addresses", first(flash.odd_peer_infos()), messages.parse_peer_info),
 )
 
@@ -255,7 +271,7 @@ def _of_options(
     return (
         Reading(name, first(drawn), read),
         Reading(f"{name} broken", second(faults), read),
-        Reading(f"{name} beyond", second(limits.option_fields()), read),
+        Reading(f"{name} beyond", second(broken(limits.OPTION_LIMITS)), read),
     )
 
 
@@ -263,12 +279,17 @@ _PROFILE = (
     *_of_options(
         "certificate",
         rtmfp_crypto.certificates(),
-        rtmfp_faults.certificates(),
+        broken(rtmfp_faults.CERTIFICATE_FAULTS),
         certificate.Certificate.parse,
     ),
-    *_of_options("discriminator", rtmfp_crypto.epds(), rtmfp_faults.epds(), epd.Epd.parse),
     *_of_options(
-        "component", rtmfp_crypto.components(), rtmfp_faults.components(), keying.Component.parse
+        "discriminator", rtmfp_crypto.epds(), broken(rtmfp_faults.EPD_FAULTS), epd.Epd.parse
+    ),
+    *_of_options(
+        "component",
+        rtmfp_crypto.components(),
+        broken(rtmfp_faults.COMPONENT_FAULTS),
+        keying.Component.parse,
     ),
 )
 

@@ -8,9 +8,9 @@ from p2psip.rtp import fast
 from p2psip.rtp.payload.h264 import pack_h264
 from p2psip.rtp.payload.h264_unpacker import H264Damage, H264Unpacker
 from p2psip.rtp.reporter import Reporter
-from p2psip.rtp.srtp import SrtpReceiver, SrtpSender
 from p2psip.rtp.video_receiver import DEPTH, VideoReceiver
 from p2psip.rtp.video_sender import VideoSender
+from p2psip.srtp.srtp import SrtpReceiver, SrtpSender
 
 FRAME = 0.04  # s
 H264 = 96

@@ -61,9 +61,9 @@ class MediaPair(NamedTuple):
 class PortPool:
     """Pairs of ports from `low` to `high`, or from `ANYWHERE` if both are 0.
 
-    A pair is drawn from the half that has been free for longest, so that packets still on their way
-    to a call that has ended do not reach a new one.  `random(n)` gives n octets; `pairs` counts
-    all of them, taken or free.
+    A pair is drawn from the half that has been free for longest.  So packets still on their way to
+    a call that has ended do not reach a new one.  `random(n)` gives n octets; `pairs` counts all of
+    them, taken or free.
     """
 
     def __init__(

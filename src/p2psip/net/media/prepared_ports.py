@@ -3,8 +3,8 @@
 Implements RFC 8489 §6.2.1 for media: the address that a router gives a port can only be told by a
 server that hears from this very port, and an offer has to name it.
 
-Own design: an offer must not wait for a server, so that a few pairs of ports wait for calls, and
-the server is asked about them again and again.  A call that finds none ready takes ordinary ports.
+Own design: an offer must not wait for a server.  So a few pairs of ports wait for calls, and the
+server is asked about them again and again.  A call that finds none ready takes ordinary ports.
 """
 
 import logging

@@ -3,7 +3,7 @@
 Implements RFC 8656 §12.5 and §12.6 at the edge.
 
 Own design: a relayed socket has the methods that a media port uses of a socket, and names peers
-where a socket would name the server, so that calls without a relay pay nothing.
+where a socket would name the server.  So calls without a relay pay nothing.
 """
 
 import logging

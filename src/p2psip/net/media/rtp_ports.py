@@ -5,9 +5,9 @@ both ends agreed on it (RFC 5761 §5.1), RTCP goes through the port of RTP too.
 
 Own design: each socket has one watcher of the event loop, and each wake-up receives one datagram
 and calls straight into the call's machine.  A second read mostly finds nothing and costs a system
-call, so it is made every `LOOK` seconds only, after datagrams of strangers, and as long as it finds
-some.  Datagrams are read whole: over the loopback and tunnels pictures come in packets of 3,000
-octets.
+call.  So it is made every `LOOK` seconds only, after datagrams of strangers, and as long as it
+finds some.  Datagrams are read whole: over the loopback and tunnels pictures come in packets of
+3,000 octets.
 """
 
 import logging
@@ -30,7 +30,7 @@ from p2psip.rtp import fast
 from p2psip.stack.routing import is_loopback
 
 Address = tuple[str, int]
-Receiver = Callable[[bytes, float], None]
+Receiver = Callable[[bytes, float], object]
 
 LOOK: Final = 0.2  # s between looks for more than the one datagram that a wake-up is for
 BURST: Final = 32  # datagrams that are then read at once
@@ -68,6 +68,9 @@ class PumpFlow(Protocol):
 
     def offload(self, source: Source, *terms: Any) -> bool:
         """Have the pump handle those packets of `source` that meet the terms; False if it won't."""
+
+    def gather(self, source: Source, *terms: Any) -> bool:
+        """The same, of packets that are handed to Python together, as those of a frame."""
 
     def reclaim(self) -> tuple[Any, ...] | None:
         """Give the packets back to Python, with counts; None if the pump had none."""
@@ -108,11 +111,13 @@ class MediaPort:
 
     `on_rtp(data, now)` and `on_rtcp(data, now)` are called in the hub with each datagram of the
     peer, and must not wait; their exceptions are logged.  They may be set later, since their owner
-    often needs the port first.  `received`, `strangers` (datagrams of other sources), `unsent` and
-    `failures` (of receiving, and of the callbacks) are counts.  With `latch` the peer may be behind
-    a NAT.  `public` is where others outside send to, if the pool knows.  The second socket stays
-    open while RTCP uses the first, since the next answer may part them again.  `on_ready` is called
-    when a relay lets packets through to the peer, if that is later than `remote` is set.
+    often needs the port first.  A receiver that returns False has found a packet not to be the
+    peer's, so that our packets do not follow it: RFC 7362 §5.  `received`, `strangers` (datagrams
+    of other sources), `unsent` and `failures` (of receiving, and of the callbacks) are counts.
+    With `latch` the peer may be behind a NAT.  `public` is where others outside send to, if the
+    pool knows.  The second socket stays open while RTCP uses the first, since the next answer may
+    part them again.  `on_ready` is called when a relay lets packets through to the peer, if that is
+    later than `remote` is set.
     A `pump` reads RTP in place of a watcher, unless the socket is a relay.
     """
 
@@ -190,13 +195,18 @@ class MediaPort:
         if self._outlet is not None:
             self._outlet.aim(remote)
 
-    def offload(self, *terms: Any) -> PumpFlow | None:
-        """Have a pump handle packets of the accepted source that meet these terms.
+    def offload(self, *terms: Any) -> Any:
+        """The pump's flow, if it handles packets of the accepted source that meet these terms.
 
         `on_rtp` is given all others, and should reclaim the flow first.  None without a pump.
         """
         flow = self._flow
         return flow if flow is not None and flow.offload(self._source, *terms) else None
+
+    def gather(self, *terms: Any) -> Any:
+        """The pump's flow, if it gathers such packets: see `offload`."""
+        flow = self._flow
+        return flow if flow is not None and flow.gather(self._source, *terms) else None
 
     @property
     def on_rtp(self) -> Receiver:
@@ -222,7 +232,7 @@ class MediaPort:
         """The numeric address that RTP is sent to.
 
         Set it to the address of an offer or answer.  If that has changed, the search for the true
-        source begins again, `remote_rtcp` becomes the port above (RFC 3550 §11), and RTP that came
+        source begins again, `remote_rtcp` becomes the port above (RFC 3550 §11).  RTP that came
         from there within the last second is accepted (RFC 3264 §5.1).
         """
         return _two(self._remote)
@@ -353,10 +363,10 @@ class MediaPort:
         try:
             data, source = self._rtp.recvfrom(MAX_DATAGRAM)
             now = monotonic()
-            if source == self._source or self._is_heard(data, source, now):
+            if source == self._source:
                 self._received += 1
                 self._deliver(data, now)
-            else:
+            elif not self._is_heard(data, source, now):
                 self.strangers += 1
                 self._look_at = now
             if now >= self._look_at:
@@ -370,10 +380,10 @@ class MediaPort:
     def _take(self, data: bytes, source: Source, now: float) -> None:
         """Take a datagram that the pump has read, or that stood behind another."""
         try:
-            if source == self._source or self._is_heard(data, source, now):
+            if source == self._source:
                 self._received += 1
                 self._deliver(data, now)
-            else:
+            elif not self._is_heard(data, source, now):
                 self.strangers += 1
         except Exception as error:
             self._failed(error)
@@ -390,20 +400,18 @@ class MediaPort:
             self._look_at = now  # there may be more, and at the next wake-up as well
             self._take(data, source, now)
 
-    def _part(self, data: bytes, now: float) -> None:
+    def _part(self, data: bytes, now: float) -> object:
         """Tell RTCP from RTP at one port: RFC 5761 §4."""
         # RFC 5761 §4 [told-by-the-second-octet], §7 [told-below-srtp]
-        if fast.looks_like_rtcp(data):
-            self.on_rtcp(data, now)
-        else:
-            self._on_rtp(data, now)
+        receiver = self.on_rtcp if fast.looks_like_rtcp(data) else self._on_rtp
+        return receiver(data, now)
 
     def _receive_rtcp(self) -> None:
         try:
             data, source = self._rtcp.recvfrom(MAX_DATAGRAM)
-            if source == self._remote_rtcp or self._is_heard_rtcp(data, source):
+            if source == self._remote_rtcp:
                 self.on_rtcp(data, monotonic())
-            else:
+            elif not self._is_heard_rtcp(data, source):
                 self.strangers += 1
         except BlockingIOError:
             return
@@ -411,20 +419,27 @@ class MediaPort:
             self._failed(error)
 
     def _is_heard(self, data: bytes, source: Any, now: float) -> bool:
-        """Whether to accept a datagram of another source; one in doubt is kept for later."""
+        """Hear a datagram of another source, or return False; one in doubt is kept for later."""
         latch = self._latch
         if self._is_alias(source, latch.signalled):
             self._source = source
+            self._hear(data, now)
             return True
+        before = latch.source, latch.moved
         # §8.2 [moved-peers-are-heard] [no-flip-flop]
         if latch.takes(data, source, self.received, now):
-            self._source = source
-            if latch.moved and source != self._remote:
+            accepted, self._source = self._source, source
+            moves = latch.moved and source != self._remote
+            if moves:
+                self._hear_earlier(now, lambda kept, of, at: of == source and self._hear(kept, at))
+            if not (self._closed or self._hear(data, now)):
+                self._source, (latch.source, latch.moved) = accepted, before
+                return False
+            if moves and not self._closed:
                 log.info("RTP comes from %s, not %s as signalled", source[:2], self.remote)
                 self._searching_rtcp = True
                 self._send_to(source)
-                self._hear_earlier(now, lambda data, sender, at: sender == source)
-            return not self._closed
+            return True
         may_be = latch.signalled is None or latch.may_be(source[0])
         if may_be and rtp_header(data) is not None:
             # RFC 3264 §5.1 [hears-before-the-answer] [ready-both-ways]
@@ -433,28 +448,33 @@ class MediaPort:
                 self._waiting.popleft()
         return False
 
-    def _hear_earlier(self, now: float, is_ours: Callable[[bytes, Any, float], bool]) -> None:
-        """Accept the kept datagrams of a source that was accepted later: RFC 7362 §4."""
+    def _hear_earlier(self, now: float, take: Callable[[bytes, Any, float], object]) -> None:
+        """Take the kept datagrams of a source that was accepted later: RFC 7362 §4."""
         waiting = list(self._waiting)
         self._waiting.clear()
         for data, source, at in waiting:
-            if now - at <= PATIENCE and not self._closed and is_ours(data, source, at):
-                self._hear(data, at)
+            if now - at <= PATIENCE and not self._closed:
+                take(data, source, at)
 
-    def _hear(self, data: bytes, at: float) -> None:
-        self._received += 1
+    def _hear(self, data: bytes, at: float) -> bool:
+        """Deliver a datagram; False if it is not the peer's after all."""
+        is_theirs = True
         try:
-            self._deliver(data, at)
+            is_theirs = self._deliver(data, at) is not False
         except Exception as error:
             self._failed(error)
+        self._received += is_theirs
+        return is_theirs
 
     def _is_heard_rtcp(self, data: bytes, source: Any) -> bool:
-        """Whether RTCP comes from the host of RTP; behind a NAT ours follows it: RFC 4961 §3."""
-        if self._is_alias(source, self._remote_rtcp):
-            return True
-        if self._remote is None or source[0] != self._remote[0] or not fast.looks_like_rtcp(data):
+        """Hear RTCP of the host of RTP, or return False; behind a NAT ours follows: RFC 4961 §3."""
+        is_alias = self._is_alias(source, self._remote_rtcp)
+        if not is_alias and (
+            self._remote is None or source[0] != self._remote[0] or not fast.looks_like_rtcp(data)
+        ):
             return False
-        if self._searching_rtcp:
+        is_theirs = self.on_rtcp(data, monotonic()) is not False
+        if is_theirs and self._searching_rtcp and not is_alias:
             self._remote_rtcp, self._searching_rtcp = source, False
         return True
 

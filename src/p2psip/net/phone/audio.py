@@ -78,6 +78,7 @@ class AudioStream:
         advertised: str | None = None,
         rtcp_mux: bool = False,
         voip_metrics: bool = False,
+        echo: bool = False,
         ptime: int | None = None,
     ) -> None:
         receivers = self._on_rtp, self._on_rtcp, wake
@@ -94,7 +95,7 @@ class AudioStream:
         self._offered: SessionDescription | None = None
         self._media: AgreedMedia | None = None
         self._session: RtpSession | None = None
-        self._tells_metrics = voip_metrics
+        self._tells_metrics, self._hears_echo = voip_metrics, echo
         self._meter: BurstMeter | None = None
         self._order: ReorderBuffer[tuple[int, int, bytes]] = ReorderBuffer()
         self._heard_kind, self._heard = 0, b""  # the last audio
@@ -222,6 +223,7 @@ class AudioStream:
                 os.urandom,
                 now,
                 wallclock=wallclock(),
+                echo=self._hears_echo,
             )
             if self._tells_metrics:
                 self._meter = BurstMeter()
@@ -234,7 +236,7 @@ class AudioStream:
         self._media, self._ours, self._theirs = media, ours, theirs
         self._noise = type_beside(media, CN) if media.sends else None
         self._red = type_beside(media, RED)
-        self._transport.settle(media, line)
+        self._transport.settle(media)
         # RFC 3711 §3.4 [first-size-with-srtcp] [sizes-with-srtcp]
         self._session.reporter.count_below(self._transport.report_octets)
         self._wake()

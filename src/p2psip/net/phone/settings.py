@@ -67,9 +67,10 @@ class CallSettings:
     audio that a packet to us had better have (RFC 8866 §6.4).  SRTP is used where it is offered
     (RFC 4568); with `srtp` it is offered, and nothing else.  RTP and RTCP share a port where the
     peer offers that (RFC 5761 §5.1), and with `rtcp_mux` where it agrees.  With `voip_metrics`
-    peers are told how we hear them (RFC 3611 §4.7).  A call rings for `answer_timeout` seconds.
-    `info_packages` are the Info Packages that `Call.on_info` understands (RFC 6086 §5.2.2).
-    `user_agent` names our software to the peer (RFC 3261 §20.41).
+    peers are told how we hear them (RFC 3611 §4.7).  With `echo` our own audio is heard where a
+    reflector sends it back, which is dropped as a loop otherwise (RFC 3550 §8.2).  A call rings for
+    `answer_timeout` seconds.  `info_packages` are the Info Packages that `Call.on_info` understands
+    (RFC 6086 §5.2.2).  `user_agent` names our software to the peer (RFC 3261 §20.41).
     """
 
     codecs: Sequence[str] = ("PCMU", "PCMA")
@@ -77,6 +78,7 @@ class CallSettings:
     srtp: bool = False
     rtcp_mux: bool = False
     voip_metrics: bool = False
+    echo: bool = False
     answer_timeout: float = 60.0
     info_packages: Sequence[str] = ()
     user_agent: str = "p2psip"

@@ -68,6 +68,7 @@ class EventSender:
         self._began = 0.0
         self._ended = 0  # ticks of the event that full segments have reported
         self._marked = False
+        self._over: int | None = None  # the timestamp at which the last event ends
         self.deadline: float | None = None
 
     @property
@@ -102,18 +103,25 @@ class EventSender:
         """Forget what waits and what is under way.  Own design: for a hold, or the end."""
         self._queue.clear()
         self._segments.clear()
-        self._press = self.deadline = None
+        self._press = self._over = self.deadline = None
 
     def _begin(self, now: float, timestamp: int) -> None:
-        self._press = self._queue.popleft()
+        self._press = press = self._queue.popleft()
+        # §2.5.1.2: a timestamp is one event's, also where reports were late and audio stood still
+        if self._over is not None and timestamp - self._over & 0x80000000:
+            timestamp = self._over
+        self._over = timestamp + self._ticks(press) & 0xFFFFFFFF
         self._began, self._ended, self._marked = now, 0, False  # §2.5.1.2 [reports-at-once]
         self._segments = [_Segment(timestamp)]
+
+    def _ticks(self, press: EventPress) -> int:
+        return max(1, round(press.seconds * self._clock_rate))
 
     def _reports(self, now: float) -> Iterator[EventPacket]:
         """Report on each segment, after the first interval: §2.3.5 forbids a duration of zero."""
         press = self._press
         assert press is not None
-        total = max(1, round(press.seconds * self._clock_rate))
+        total = self._ticks(press)
         elapsed = min(round((now - self._began) * self._clock_rate), total)
         newest = self._segments[-1]
         # §2.5.1.3 [as-many-segments]
@@ -129,13 +137,18 @@ class EventSender:
             # §2.5.1.2 [final-has-end], §2.5.1.3 [last-segment-has-end]
             newest.final = bytes(TelephoneEvent(press.event, duration, True, press.volume))
         for segment in self._segments:
-            payload = segment.final  # §2.5.1.4 [end-stays]
-            if not payload and duration > 0:  # §2.3.5 [no-zero-duration]
+            # §2.3.5 [no-zero-duration]; §2.5.1.2: also before an end that comes late, as receivers
+            # that act at the beginning of a key would miss it
+            if segment is newest and duration > 0 and not (segment.final and self._marked):
                 # §2.5.1.2 [duration-grows] [no-end-meanwhile]
-                payload = bytes(TelephoneEvent(press.event, duration, False, press.volume))
-            if payload:
-                # §2.5.1.2 [first-has-marker], §2.5.1.3 [no-marker-on-segments]
-                marker, self._marked = not self._marked, True
-                yield segment.timestamp, marker, payload
+                update = TelephoneEvent(press.event, duration, False, press.volume)
+                yield segment.timestamp, self._is_first(), bytes(update)
             if segment.final:
+                yield segment.timestamp, self._is_first(), segment.final  # §2.5.1.4 [end-stays]
                 segment.done += 1  # §2.5.1.4 [final-three-times]
+
+    def _is_first(self) -> bool:
+        """Whether this is the first packet of the event, which is marked: §2.5.1.2."""
+        # §2.5.1.2 [first-has-marker], §2.5.1.3 [no-marker-on-segments]
+        is_first, self._marked = not self._marked, True
+        return is_first

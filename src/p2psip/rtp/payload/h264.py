@@ -55,10 +55,13 @@ class H264Fragment(Fragment):
 
     def __bytes__(self) -> bytes:
         """Write the payload of an FU-A, the reserved bit clear: §5.8."""
-        # §5.8 [nri-of-the-nal-unit] [reserved-bit] [no-fu-b]
-        indicator = self.header & (FORBIDDEN | _NRI) | FU_A
-        head = (_START if self.start else 0) | (_END if self.end else 0) | self.header & _TYPE
-        return bytes((indicator, head)) + self.data
+        return _fragment_head(self.header, self.start, self.end) + self.data
+
+
+def _fragment_head(header: int, start: bool, end: bool) -> bytes:
+    # §5.8 [nri-of-the-nal-unit] [reserved-bit] [no-fu-b]
+    indicator = header & (FORBIDDEN | _NRI) | FU_A
+    return bytes((indicator, (_START if start else 0) | (_END if end else 0) | header & _TYPE))
 
 
 def read_h264(payload: bytes | memoryview) -> tuple[bytes, ...] | H264Fragment:
@@ -203,6 +206,6 @@ def _fragments(unit: bytes, max_octets: int) -> list[bytes]:
     size = -(-body // -(-body // (max_octets - 2)))
     cuts = [*range(1, len(unit), size), len(unit)]  # §5.8 [each-octet-once]
     return [
-        bytes(H264Fragment(unit[0], unit[first:last], first == 1, last == len(unit)))
+        _fragment_head(unit[0], first == 1, last == len(unit)) + unit[first:last]
         for first, last in pairwise(cuts)
     ]

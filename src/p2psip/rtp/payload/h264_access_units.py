@@ -20,7 +20,7 @@ AccessUnit(units=(b'A\\x88',), timestamp=6000, damaged=False)]
 """
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 
 from p2psip.rtp.payload.h264_unpacker import MAX_UNIT_OCTETS, H264Damage, NalUnit
 
@@ -48,7 +48,7 @@ class AccessUnit:
 class AccessUnitAssembler:
     """Puts NAL units together, and marks the access units of which some are missing: §5.1."""
 
-    _access_unit: type[AccessUnit] = AccessUnit
+    _access_unit: ClassVar[type[AccessUnit]] = AccessUnit
 
     def __init__(self) -> None:
         self._units: list[bytes] = []
@@ -83,6 +83,15 @@ class AccessUnitAssembler:
             if self._trusts:
                 self._finish(out)  # §5.1 [marker-on-last]
         return out
+
+    @property
+    def is_between(self) -> bool:
+        """Whether the next one begins anew, and ends with its marker: §5.1."""
+        return self._timestamp is None and bool(self._trusts)
+
+    def went_on(self, timestamp: int) -> None:
+        """Follow whole access units of another assembler, the last one of this time: §5.1."""
+        self._last = timestamp
 
     @staticmethod
     def _is_slice(unit: bytes) -> bool:

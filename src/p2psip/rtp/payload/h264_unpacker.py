@@ -14,7 +14,6 @@ NAL unit comes out whole; for what does not come out there is an `H264Damage`.
     [NalUnit(data=b'A\\x01', timestamp=6000, last=True)]
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -54,8 +53,6 @@ Unpacked: TypeAlias = NalUnit | H264Damage
 
 class H264Unpacker:
     """Puts fragments together, and notices what is missing: §7.1."""
-
-    _read: Callable[[bytes | memoryview], tuple[bytes, ...] | Fragment] = staticmethod(read_h264)
 
     def __init__(self) -> None:
         self._next: int | None = None
@@ -98,6 +95,15 @@ class H264Unpacker:
             self._unit(unit, timestamp, marker and at == len(content), out)
         return out
 
+    @property
+    def is_between(self) -> bool:
+        """Whether no NAL unit is being put together, nor left out: §5.8."""
+        return self._header is None and not self._skipping
+
+    def went_on(self, sequence: int, timestamp: int) -> None:
+        """Go on with the packet of this number, after one of this time: §7.1."""
+        self._next, self._timestamp = sequence, timestamp
+
     def _fragment(self, part: Fragment, timestamp: int, marker: bool, out: list[Unpacked]) -> None:
         if part.start:
             if self._header is not None:
@@ -120,6 +126,10 @@ class H264Unpacker:
             whole = b"".join((part.head, *self._parts))  # §7.1 [fragments-in-order]
             self._forget()
             self._unit(whole, timestamp, marker, out)
+
+    @staticmethod
+    def _read(payload: bytes | memoryview) -> tuple[bytes, ...] | Fragment:
+        return read_h264(payload)
 
     def _unit(self, unit: bytes, timestamp: int, last: bool, out: list[Unpacked]) -> None:
         if unit[0] & FORBIDDEN:  # §5.3 [errors-are-a-loss]

@@ -6,8 +6,9 @@ Own design: the machines are those of H.264, whose fragments and markers work al
 how a payload is read, and which bit of a slice says that an access unit begins.
 """
 
-from typing import Final
+from typing import ClassVar, Final
 
+from p2psip.rtp.payload.h264 import Fragment
 from p2psip.rtp.payload.h264_access_units import AccessUnit, AccessUnitAssembler
 from p2psip.rtp.payload.h264_unpacker import H264Unpacker
 from p2psip.rtp.payload.h265 import kind_of, read_h265
@@ -20,7 +21,9 @@ INTRA: Final = range(16, 24)  # of those where a decoder can begin: BLA, IDR, CR
 class H265Unpacker(H264Unpacker):
     """Puts fragments together, and notices what is missing: §6."""
 
-    _read = staticmethod(read_h265)
+    @staticmethod
+    def _read(payload: bytes | memoryview) -> tuple[bytes, ...] | Fragment:
+        return read_h265(payload)
 
 
 class H265AccessUnit(AccessUnit):
@@ -36,7 +39,7 @@ class H265AccessUnit(AccessUnit):
 class H265AccessUnitAssembler(AccessUnitAssembler):
     """Puts NAL units together, and marks the access units of which some are missing: §4.1."""
 
-    _access_unit = H265AccessUnit
+    _access_unit: ClassVar[type[AccessUnit]] = H265AccessUnit
 
     @staticmethod
     def _is_slice(unit: bytes) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Final, NoReturn
 
 from p2psip.errors import RemoteError
+from p2psip.sip.build import REASONS
 from p2psip.sip.headers import Headers
 from p2psip.sip.message import METHODS, Request, Response
 from p2psip.sip.multipart import Part, is_multipart, leaves
@@ -65,20 +66,27 @@ def refuse_accept(request: Request, content_type: str = SDP) -> None:
         raise RefusalError(406, "Not Acceptable", [("Warning", warning)])
 
 
-def warnings(status: int) -> list[tuple[str, object]]:
-    """The Warning of a 488, by which the other side sees what was refused (§13.3.1.3, §14.2)."""
+def warnings(status: int, reason: str = "") -> list[tuple[str, object]]:
+    """The Warning of a 488, by which the other side sees what was refused (§13.3.1.3, §14.2).
+
+    A `reason` of its own says it better than the usual text does.
+    """
     if status != 488:
         return []
+    is_usual = reason in ("", REASONS[488])
+    text = "Nothing in the description can be used" if is_usual else reason
     # §13.3.1.3 [warning-says-why], §14.2 [warning-says-why]
-    return [("Warning", Warn(399, "p2psip", "Nothing in the description can be used"))]
+    return [("Warning", Warn(399, "p2psip", text))]
 
 
 # Source: RFC 3325 §9.1 and §6; Remote-Party-ID is what the field had before.
 IDENTITY: Final = ("P-Asserted-Identity", "P-Preferred-Identity", "Remote-Party-ID")
 
 
-def without_identity(headers: Headers) -> Headers:
+def without_identity(headers: Headers, changes: dict[str, tuple[object, ...]]) -> Headers:
     """The headers of a message to forward, without the identities that its sender asserts.
+
+    `changes` are others, as `Headers.with_all` has them, so that the lines are copied once.
 
     RFC 3325 §5: an assertion goes no further unless its sender is trusted.  Own design: no sender
     is trusted, not even a user of ours, since the password proves the From alone.
@@ -88,7 +96,7 @@ def without_identity(headers: Headers) -> Headers:
     """
     # RFC 3325 §4 [kept-private], §5 [strangers-assert-nothing], §6 [no-hint-goes-on]
     # RFC 3325 §7 [private-is-removed]
-    return headers.without(*IDENTITY)
+    return headers.with_all({**dict.fromkeys(IDENTITY, ()), **changes})
 
 
 def session(message: Request | Response) -> bytes | None:

@@ -29,7 +29,10 @@ from typing import Any, Final
 from p2psip.errors import SipError
 from rtmplite.errors import RtmpError
 
-_SPECS: Final = r"RFC\s+\d+|RTMP\s+1\.0|RTMP\s+Errata|AMF[03]|FLV\s+10\.1|E-RTMP\s+v[12]|Field"
+_SPECS: Final = (
+    r"RFC\s+\d+|RTMP\s+1\.0|RTMP\s+Errata|AMF[03]|FLV\s+10\.1|E-RTMP\s+v[12]|Field"
+    r"|Transport-wide\s+CC\s+01"
+)
 _CITATION: Final = re.compile(
     rf"(?:\b(?P<spec>{_SPECS})\s+)?"
     r"§(?P<section>[A-Z\d]+(?:\.\d+)*|\"[^\"]+\")(?P<slugs>(?:\s+\[[a-z0-9-]+\])*)"
@@ -38,7 +41,7 @@ _IMPLEMENTS: Final = re.compile(rf"\bImplements\s+(?P<spec>{_SPECS})\b")
 _NOT_DONE: Final = re.compile(r"(?:Departs from|Not done:|Own design:)")
 # Where a first sentence ends, or only the citation is to come.
 _END: Final = re.compile(
-    r"\.(?=\s|\Z)|;\s|,\s(?=§)|:\s(?=§|RFC|RTMP|AMF|FLV|E-RTMP|Field)"
+    r"\.(?=\s|\Z)|;\s|,\s(?=§)|:\s(?=§|RFC|RTMP|AMF|FLV|E-RTMP|Field|Transport-wide)"
     r"|\s\((?:[A-Z][^()]*)?§[^()]*\)(?=[.:;]|\Z)"
 )
 _WORD: Final = re.compile(r"[a-z]{3,}")
@@ -70,8 +73,12 @@ class Fault:
 
 @cache
 def source_of(described: object) -> Source:
-    """Name a class, function or property, and the first section that its docstring cites."""
+    """Name a class, function or property, and the first section that its docstring cites.
+
+    An attribute that has no text of its own, as each of a compiled class, is told by its class.
+    """
     inner: Any = getattr(described, "fget", None) or getattr(described, "func", described)
+    inner = getattr(inner, "__objclass__", inner)
     inner = getattr(inner, "__func__", inner)
     module = inner.__module__
     cited = _cited(inner.__doc__, module) or _inside(inner, module) or _of_class(inner, module)

@@ -1,7 +1,7 @@
 """What is wrong in a capture: the packet, its sender, and the section that it breaks.
 
 Own design: a finding that comes again and again, as with every packet of a stream, is one line with
-a count, so that the others are not lost among it.
+a count.  So the others are not lost among it.
 
     >>> findings = Findings()
     >>> packet = SeenPacket(7, 1.5, "192.0.2.1:5060", "192.0.2.2:5060", b"")

@@ -116,6 +116,10 @@ RULES: Final[Mapping[str, LintRule]] = {
     "rtcp-unnamed": LintRule("RFC 3550 §6.5.1", "an SSRC that never has a CNAME"),
     "rtcp-often": LintRule("RFC 3550 §6.2", "reports that come too often"),
     "rtcp-after-bye": LintRule("RFC 3550 §6.3.7", "packets of a source that has said BYE"),
+    # DTLS
+    "dtls-fingerprint": LintRule("RFC 5763 §5", "a certificate that the description does not name"),
+    "dtls-no-srtp": LintRule("RFC 5764 §4.1", "a hello that agrees on no profile of SRTP"),
+    "dtls-alert": LintRule("RFC 5763 §5", "a handshake that is given up"),
     # TURN
     "turn-channel": LintRule("RFC 8656 §12", "a channel that is not 0x4000 to 0x4FFF"),
     "turn-rebound": LintRule("RFC 8656 §12", "a channel or a peer that is bound to another"),

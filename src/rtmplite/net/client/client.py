@@ -113,7 +113,6 @@ class RemoteObject(Mapping[str, Value]):
         return self._mirror.version
 
     def __getitem__(self, name: str) -> Value:
-        """The value of a slot."""
         return self._mirror.data[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -203,7 +202,6 @@ class Client:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Close."""
         self.close()
 
     @property

@@ -100,7 +100,6 @@ class _Following:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Close."""
         self.close()
 
     def close(self) -> None:

@@ -5,18 +5,17 @@ the same bytes, one message for each tag; flv.js and mpegts.js play either, ffmp
 first.  A late viewer gets header, metadata, codec headers and then a key frame, like any player.
 
 Own design: gevent's pywsgi reads the requests.  Its responses cost a greenlet and a wake-up for
-every viewer and message, so the socket of a viewer is taken from it and fed like that of an RTMP
+every viewer and message.  So the socket of a viewer is taken from it and fed like that of an RTMP
 player: see `flv_viewer`.
 """
 
-import os
 import re
 import socket
-from collections.abc import Callable, Iterable
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Final, Protocol
 
 import gevent
-from gevent import monkey
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv import metadata
@@ -28,7 +27,7 @@ from rtmplite.net.descriptors import STRANGERS, is_scarce
 from rtmplite.net.http import websocket
 from rtmplite.net.http.flv_viewer import FlvViewer, PendingViewer
 from rtmplite.net.http.websocket import WebSocket, is_upgrade
-from rtmplite.net.http.wsgi import Handler, Server
+from rtmplite.net.http.wsgi import Handler, Server, detach
 from rtmplite.net.read_budget import read_budget
 
 REQUEST_TIMEOUT: Final = 10.0  # s for requests, and for answers that are not streams
@@ -40,13 +39,27 @@ FETCHING: Final = 5.0  # s to wait for a stream that is pulled from another serv
 _VERDICT: Final = "rtmplite.admitted"  # in the environment of a request
 _NO_ROOM: Final = "rtmplite.no_room"
 _PATH: Final = re.compile(r"/([^/]+)/(.+)\.flv")
-_Socket: type[socket.socket] = monkey.get_original("socket", "socket")
 
 CORS: Final = [("Access-Control-Allow-Origin", "*")]  # pages of all sites may play it
 HEADERS: Final = [("Content-Type", "video/x-flv"), ("Cache-Control", "no-store"), *CORS]
 TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), *CORS]
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+class Neighbour(Protocol):
+    """Another service of the same listener, which may take connections for its own."""
+
+    def take(self, handler: Handler) -> bool:
+        """Take the connection of a request; false leaves it to be answered."""
+
+    def serves(self, environ: dict[str, Any]) -> bool:
+        """Whether a request that it has not taken is for it."""
+
+    def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer such a request."""
+
+
 Admits = Callable[[str, str, str, str], Callable[[], None] | None]
 OnViewer = Callable[[FlvViewer, LiveStream], None]
 
@@ -63,7 +76,7 @@ class FlvHttp:
     the function to call when the viewer has left, or None.  A client that `connection_limit` does
     not admit is told that there is no room; listeners may share it.  `on_viewer` is called with
     each new viewer and its stream.  A request for a stream that can be pulled waits until it is
-    here.
+    here.  `neighbours` are asked before it.
     """
 
     def __init__(
@@ -75,9 +88,10 @@ class FlvHttp:
         max_viewers: int = MAX_VIEWERS,
         connection_limit: ConnectionLimit | None = None,
         on_viewer: OnViewer = lambda viewer, live: None,
+        neighbours: Sequence[Neighbour] = (),
     ) -> None:
         self._limit = ConnectionLimit() if connection_limit is None else connection_limit
-        self._on_viewer = on_viewer
+        self._on_viewer, self._neighbours = on_viewer, neighbours
         self._registry, self._apps, self._admits = registry, frozenset(apps), admits
         self._max_viewers = max_viewers
         self._viewers: dict[FlvViewer, None] = {}
@@ -86,7 +100,6 @@ class FlvHttp:
 
     @property
     def viewers(self) -> int:
-        """The number of viewers."""
         return len(self._viewers)
 
     def serve(self, address: tuple[str, int] | socket.socket, application: Application) -> Server:
@@ -122,6 +135,8 @@ class FlvHttp:
 
     def take(self, handler: "_Handler") -> bool:
         """Make a viewer of a connection that asks for a stream; false leaves it to `_answer`."""
+        if any(each.take(handler) for each in self._neighbours):
+            return True
         environ: dict[str, Any] = handler.environ or {}
         live = self._find(environ)
         if live is None or environ["REQUEST_METHOD"] != "GET" or self._is_full:
@@ -139,7 +154,7 @@ class FlvHttp:
         seat = connected = None
         try:
             if (seat := self._seat(live, web)) is not None:
-                connected = _detach(handler)
+                connected = detach(handler)
         finally:
             if connected is None:
                 self._limit.leaves(host)
@@ -200,6 +215,9 @@ class FlvHttp:
         self, environ: dict[str, Any], begin: Callable[..., Any], application: Application
     ) -> Iterable[bytes]:
         """Answer all requests that `take` has left."""
+        for each in self._neighbours:
+            if each.serves(environ):
+                return each(environ, begin)
         match = _PATH.fullmatch(_text(environ["PATH_INFO"]))
         if match is None or match[1] not in self._apps:
             return application(environ, begin)
@@ -248,18 +266,23 @@ class _Handler(Handler):
 
     def run_application(self) -> None:
         """Hand over the socket of a viewer, or answer the request."""
-        if not self.flv.take(self):
-            super().run_application()
+        try:
+            if not self.flv.take(self):
+                super().run_application()
+        except gevent.Timeout:  # gevent would wait without end for the rest of the request
+            self._hang_up()
 
+    def handle_error(self, kind: Any, error: Any, trace: Any) -> None:
+        """Log an error; that a client is slow is none."""
+        if isinstance(error, gevent.Timeout):
+            self._hang_up()
+        else:
+            super().handle_error(kind, error, trace)
 
-def _detach(handler: _Handler) -> socket.socket:
-    """Take the socket from its handler, which ends as after the last request."""
-    connected = _Socket(fileno=os.dup(handler.socket.fileno()))
-    connected.setblocking(False)
-    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    handler.close_connection = True
-    handler.socket = None  # type: ignore[assignment]
-    return connected
+    def _hang_up(self) -> None:
+        self.close_connection = True
+        with suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
 
 
 def _head(headers: list[tuple[str, str]]) -> bytes:

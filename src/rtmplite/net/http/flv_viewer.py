@@ -1,7 +1,7 @@
 """The socket of a viewer by HTTP, which is fed like that of an RTMP player.
 
 Own design: bytes made once for all viewers come by `put`, those of one turn of the loop leave
-together, and a socket that does not take them all is watched until it does.
+together.  A socket that does not take them all is watched until it does.
 """
 
 import logging
@@ -214,7 +214,6 @@ class FlvViewer:
 
     @property
     def is_reading(self) -> bool:
-        """Whether it may be read."""
         return self._open
 
     def read(self) -> None:

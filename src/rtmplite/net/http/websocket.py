@@ -9,7 +9,14 @@ from typing import Any, Final
 try:
     import h11
     from wsproto import ConnectionType, WSConnection
-    from wsproto.events import AcceptConnection, CloseConnection, Ping, Request
+    from wsproto.events import (
+        AcceptConnection,
+        BytesMessage,
+        CloseConnection,
+        Ping,
+        Request,
+        TextMessage,
+    )
     from wsproto.frame_protocol import FrameProtocol
     from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
@@ -19,6 +26,8 @@ except ImportError:  # without the extra there is no WebSocket, and everything e
 
 NORMAL: Final = 1000  # RFC 6455 §7.4.1
 UNWELCOME: Final = 1008  # RFC 6455 §7.4.1
+WRONG_DATA: Final = 1003  # RFC 6455 §7.4.1
+TOO_BIG: Final = 1009  # RFC 6455 §7.4.1
 # A viewer that says more than that is closed.
 MAX_FRAMES: Final = 120  # in `FRAMES_SECONDS`; players send none, browsers some pongs
 FRAMES_SECONDS: Final = 60.0
@@ -40,21 +49,31 @@ class WebSocket:
     def __init__(self, connection: "WSConnection", head: bytes) -> None:
         self._connection, self.head = connection, head
         self._frames, self._counted_from = 0, 0.0
+        self._partial = bytearray()
 
     @classmethod
-    def accept(cls, headers: Iterable[tuple[str, str]], path: str) -> "WebSocket | None":
-        """Answer a request; None if it is not proper, or the library is missing."""
+    def accept(
+        cls, headers: Iterable[tuple[str, str]], path: str, subprotocol: str | None = None
+    ) -> "WebSocket | None":
+        """Answer a request; None if it is not proper, or the library is missing.
+
+        It has to ask for the `subprotocol`, if there is one.
+        """
         if not AVAILABLE:
             return None
         connection = WSConnection(ConnectionType.SERVER)
         raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         try:
             connection.initiate_upgrade_connection(raw, path.encode("latin-1"))
-            if not isinstance(next(iter(connection.events()), None), Request):
+            request = next(iter(connection.events()), None)
+            if not isinstance(request, Request):
+                return None
+            if subprotocol is not None and subprotocol not in request.subprotocols:
                 return None
             # RFC 6455 §4.2.2 [handshake-is-answered] [none-unasked] [no-extensions]
             # RFC 6455 §9 [only-requested]
-            return cls(connection, connection.send(AcceptConnection()))
+            answer = AcceptConnection(subprotocol=subprotocol)
+            return cls(connection, connection.send(answer))
         except (RemoteProtocolError, LocalProtocolError, h11.ProtocolError):  # no Host, say
             return None
 
@@ -63,6 +82,11 @@ class WebSocket:
         """One binary message: RFC 6455 §5.6."""
         # RFC 6455 §6.1 [in-frames] [last-has-fin]
         return bytes(cls._shared.send_data(data, fin=True))
+
+    @classmethod
+    def text_frame(cls, text: str) -> bytes:
+        """One text message: RFC 6455 §5.6."""
+        return bytes(cls._shared.send_data(text, fin=True))
 
     def receive(self, data: bytes, now: float) -> tuple[bytes, bool]:
         """Take bytes; give the answer, one pong for all pings, and whether it ends."""
@@ -89,12 +113,49 @@ class WebSocket:
             closed = True
         return pong + last, closed
 
+    def messages(
+        self, data: bytes, most: int, *, texts: bool = False
+    ) -> tuple[list[bytes], bytes, bool]:
+        """Take bytes; give the binary messages, what to answer, and whether it ends.
+
+        With `texts` these are the texts, in UTF-8.  It ends with a message of the other type, and
+        with one of more than `most` bytes.
+        """
+        found: list[bytes] = []
+        wanted = TextMessage if texts else BytesMessage
+        pong = last = b""
+        try:
+            self._connection.receive_data(data)
+            for event in self._connection.events():
+                if isinstance(event, wanted):
+                    piece = event.data
+                    self._partial += piece.encode() if isinstance(piece, str) else piece
+                    if len(self._partial) > most:
+                        return found, self._connection.send(CloseConnection(code=TOO_BIG)), True
+                    if event.message_finished:
+                        found.append(bytes(self._partial))
+                        self._partial.clear()
+                elif isinstance(event, TextMessage | BytesMessage):
+                    return found, self._connection.send(CloseConnection(code=WRONG_DATA)), True
+                elif isinstance(event, CloseConnection):
+                    last = self._connection.send(event.response())
+                    return found, pong + last, True
+                elif isinstance(event, Ping):
+                    pong = self._connection.send(event.response())
+        except (RemoteProtocolError, LocalProtocolError):
+            return found, b"", True
+        return found, pong, False
+
     def _are_too_many(self, now: float) -> bool:
         """Count a frame; whether there are far more than any player sends."""
         if now - self._counted_from > FRAMES_SECONDS:
             self._frames, self._counted_from = 0, now
         self._frames += 1
         return self._frames > MAX_FRAMES
+
+    def ping(self) -> bytes:
+        """Give the frame that asks whether the far end is there: RFC 6455 §5.5.2."""
+        return bytes(self._connection.send(Ping()))
 
     def close(self) -> bytes:
         """Give the frame that closes it: RFC 6455 §5.5.1."""

@@ -6,6 +6,7 @@ that come together are served as media leave time: for a `SLICE` in one turn of 
 """
 
 import http.client
+import os
 import re
 import socket
 import ssl
@@ -15,6 +16,7 @@ from typing import Any, Final
 
 import gevent
 import gevent.socket
+from gevent import monkey
 from gevent.lock import Semaphore
 from gevent.pool import Pool
 from gevent.pywsgi import WSGIHandler, WSGIServer
@@ -29,6 +31,7 @@ YIELD: Final = 0.0005  # ... before the next
 TICK: Final = 0.5  # s between looks for connections that are late
 PAUSE: Final = 0.05  # s, when the system has no descriptor ...
 MANY: Final = 16  # ... and at most so many connections that ask nothing are closed
+_Socket: type[socket.socket] = monkey.get_original("socket", "socket")
 _HOST: Final = re.compile(r"[^\s/?#@,\\]*")  # RFC 9112 §3.2
 _ABSOLUTE: Final = re.compile(r"https?://([^\s/?#@,\\]+)(.*)", re.IGNORECASE)  # RFC 9112 §3.2.2
 # A name that its colon follows, and a value of one line.  Source: RFC 9112 §5
@@ -260,3 +263,13 @@ class Server(WSGIServer):
         for greenlet in late:
             del self._reading[greenlet]
             greenlet.kill(block=False)
+
+
+def detach(handler: Handler) -> socket.socket:
+    """Take the socket from its handler, which ends as after the last request."""
+    connected = _Socket(fileno=os.dup(handler.socket.fileno()))
+    connected.setblocking(False)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    handler.close_connection = True
+    handler.socket = None  # type: ignore[assignment]
+    return connected

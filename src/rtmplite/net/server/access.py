@@ -54,7 +54,6 @@ MOST_WAITING: Final = 1000  # of them
 
 
 def limits(settings: ClientLimits) -> ConnectionLimits:
-    """The limits of each connection."""
     return ConnectionLimits(idle=settings.idle, message=settings.max_message)
 
 
@@ -143,18 +142,20 @@ class Access:
                     " --sign-key, --on-publish), or --allow-anonymous"
                 )
 
-    def admits(self, app: str, name: str, query: str, host: str) -> Callable[[], None] | None:
-        """Wait for the verdict on a viewer by HTTP; give a callback for its leaving, or None."""
+    def admits(
+        self, app: str, name: str, query: str, host: str, wanted: Event = Event.PLAY
+    ) -> Callable[[], None] | None:
+        """Wait for the verdict on a client by HTTP; give a callback for its leaving, or None."""
         if (guard := self._guard) is None:
             return lambda: None
         asked = Question(
             Event.CONNECT, host, 0, "", app, "", "", "", "", query, (), name, name, query
         )
-        for event in (Event.CONNECT, Event.PLAY):
+        for event in (Event.CONNECT, wanted):
             verdict = _wait(guard, replace(asked, event=event))
             if not verdict.is_allowed or verdict.url or verdict.name:
                 return None
-        done = replace(asked, event=Event.DONE, was=Event.PLAY)
+        done = replace(asked, event=Event.DONE, was=wanted)
         return lambda: guard.tell(done, now())
 
     def has_challenged(self, question: Question) -> bool:
@@ -211,7 +212,6 @@ class _Unnamed:
             self._forget(before)
 
     def stop(self) -> None:
-        """Tell of all that wait."""
         for question in list(self._waiting):
             self._give_up(question)
 

@@ -220,7 +220,6 @@ def form(question: Question) -> str:
 
 
 def verdict_of(status: int, location: str) -> Verdict:
-    """The verdict that a status and a Location mean."""
     if 200 <= status < 300:
         return ALLOWED
     if 300 <= status < 400 and location:

@@ -192,7 +192,6 @@ class _File:
         return recorder.growth()
 
     def end(self, now: float) -> None:
-        """End the recording."""
         self._ended = True
         self.flush()
 

@@ -7,7 +7,7 @@ import ipaddress
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +24,7 @@ from rtmplite.rtmfp.crypto.flash_profile import FlashProfile
 from rtmplite.rtmfp.endpoint.endpoint import DEFAULT_LIMITS, Endpoint
 from rtmplite.rtmfp.endpoint.endpoint_listener import EndpointListener
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
+from rtmplite.rtmfp.endpoint.session_table import ALL_IDS
 from rtmplite.rtmfp.netconnection.connection import FlowEnd
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmfp.p2p.introducer import Introducer
@@ -31,6 +32,7 @@ from rtmplite.rtmfp.p2p.peer_relay import AGAIN, SESSIONS, PeerRelays, RelayEndp
 from rtmplite.rtmfp.session.limits import SessionBudget
 from rtmplite.rtmfp.session.session import SessionListener
 from rtmplite.rtmfp.wire.address import Address
+from rtmplite.rtmfp.wire.startup_chunks import InitiatorHello
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.endpoint.initiator import Opening
@@ -78,6 +80,16 @@ class OtherServers:
 
 
 NO_OTHER_SERVERS: Final = OtherServers()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The hello by which a client of `apps` at `source` looks for a peer: RFC 7016 §3.5.1.6."""
+
+    epd: bytes
+    tag: bytes
+    source: Address
+    apps: Sequence[str]
 
 
 def peer_connectivity(settings: RtmfpSettings) -> PeerConnectivity:
@@ -187,7 +199,8 @@ class RtmfpListener(EndpointListener):
 
     `limits` are its port's.  Clients that `connection_limit` does not admit are disconnected;
     listeners may share it.  `peer_connectivity` says how clients reach each other, `other_servers`
-    to which servers all clients are sent, or those that come while there is no room.
+    to which servers all clients are sent, or those that come while there is no room.  `opened` is
+    the socket of one of several processes at one address, whose session IDs are among `ids`.
     """
 
     def __init__(
@@ -200,13 +213,20 @@ class RtmfpListener(EndpointListener):
         connection_limit: ConnectionLimit | None = None,
         peer_connectivity: PeerConnectivity = INTRODUCED,
         other_servers: OtherServers = NO_OTHER_SERVERS,
+        ids: range = ALL_IDS,
+        opened: socket.socket | None = None,
     ) -> None:
+        self.on_asked_elsewhere: Callable[[Asked], None] = lambda asked: None
         self._make_connection = make_connection
         self._limit = ConnectionLimit() if connection_limit is None else connection_limit
         # RFC 7425 §7 [ephemeral-servers]
         profile = FlashProfile.server(os.urandom)
         self._port = RtmfpPort(
-            host, port, profile, self, others=other_servers.addresses, limits=limits
+            *(host, port, profile, self),
+            others=other_servers.addresses,
+            limits=limits,
+            ids=ids,
+            opened=opened,
         )
         if other_servers.addresses:  # RFC 7016 §3.5.1.7: there may be no room at any time
             self._port.endpoint.hellos.refers = lambda: other_servers.refers or self._limit.is_full
@@ -289,6 +309,23 @@ class RtmfpListener(EndpointListener):
         """Give the other addresses of a client to a peer that may know them: RFC 7425 §5.4.1."""
         introducer = self._introducer
         return None if introducer is None else introducer.addresses(session, asker, now)
+
+    def on_unknown_peer(self, hello: InitiatorHello, source: Address, now: float) -> None:
+        """Pass on a client's question for a peer that may be at another process."""
+        if self._introducer is not None and (apps := self._introducer.apps_of(source)):
+            asked = Asked(hello.endpoint_discriminator, hello.tag, source, apps)
+            self.on_asked_elsewhere(asked)
+
+    def introduce(self, asked: Asked, now: float) -> None:
+        """Introduce a client of another process to one here: RFC 7016 §3.5.1.6."""
+        introducer = self._introducer
+        if introducer is None or not self._is_open:
+            return
+
+        def judge(session: "Session") -> Iterable[Address] | None:
+            return introducer.addresses_for(session, asked.source, asked.apps, now)
+
+        self._port.introduce(InitiatorHello(asked.epd, asked.tag), asked.source, judge)
 
     def addresses_of(self, epd: bytes, now: float) -> Iterable[Address]:
         """Give the address of the relay endpoint that a peer asks for."""

@@ -85,12 +85,10 @@ class RtmpServer:
                 watcher.cancel()
 
     def __enter__(self) -> Self:
-        """Start."""
         self.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Stop."""
         self.stop()
 
     @property

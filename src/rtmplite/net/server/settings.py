@@ -3,7 +3,6 @@
 Own design: a field is the row of an option, which `rtmplite serve` and the gateway share.
 """
 
-import argparse
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,8 @@ from rtmplite.rtmp.message_transport import ConnectionLimits
 Address = tuple[str, int]
 
 SWITCH: Final = ("on", "off")
+LONGEST: Final = 1e7  # s
+MOST: Final = (1 << 31) - 1
 PEER_MODES: Final = ("introduce", "relay", "both", "off")
 
 
@@ -31,27 +32,6 @@ class Listener(SettingType[Address | None]):
 
     def write(self, value: Address | None) -> str:
         return "off" if value is None else written(*value)
-
-
-def _seconds(low: float) -> Number[float]:
-    def seconds(text: str) -> float:
-        value = float(text)
-        if not low <= value < 1e7:
-            raise argparse.ArgumentTypeError(f"{text} is not between {low:g} and 10000000")
-        return value
-
-    return Number(seconds, "S", {"type": "number", "minimum": low, "exclusiveMaximum": 1e7})
-
-
-def _count(low: int, metavar: str = "N") -> Number[int]:
-    def number(text: str) -> int:
-        value = int(text)
-        if not low <= value < 1 << 31:
-            raise argparse.ArgumentTypeError(f"{text} is not at least {low}")
-        return value
-
-    schema = {"type": "integer", "minimum": low, "exclusiveMaximum": 1 << 31}
-    return Number(number, metavar, schema)
 
 
 RULES: Final = Repeated("APP/NAME=URL")
@@ -169,13 +149,15 @@ class AccessSettings:
         example="http://127.0.0.1:9000/done",
     )
     hook_timeout: float = setting(
-        _seconds(0.01),
+        Number(float, "S", 0.01, LONGEST),
         TIMEOUT,
         "Refuse a client when the web service is silent for S seconds ({default}).",
         unit="s",
     )
     hook_requests: int = setting(
-        _count(1), REQUESTS, "Ask the web service about at most N clients at once ({default})."
+        Number(int, "N", 1, MOST),
+        REQUESTS,
+        "Ask the web service about at most N clients at once ({default}).",
     )
 
 
@@ -190,7 +172,7 @@ class PlayerSettings:
         " frame, later but with less delay from then on (off).",
     )
     merge_ms: float = setting(
-        Number(float, "N", {"type": "number"}),
+        Number(float, "N"),
         0.0,
         "Merge output for N milliseconds into fewer and larger writes ({default}).",
         unit="ms",
@@ -202,28 +184,28 @@ class ClientLimits:
     """What clients may take, all listeners together."""
 
     max_connections: int = setting(
-        _count(1), CONNECTIONS, "Serve at most N connections ({default})."
+        Number(int, "N", 1, MOST), CONNECTIONS, "Serve at most N connections ({default})."
     )
     max_per_address: int = setting(
-        _count(1),
+        Number(int, "N", 1, MOST),
         CONNECTIONS_OF_ONE,
         "Serve at most N connections from one address ({default}).",
         note="Of IPv6, an address is a /64.",
     )
     max_message: int = setting(
-        _count(4096, "BYTES"),
+        Number(int, "BYTES", 4096, MOST),
         ConnectionLimits().message,
         "Cut off a client that sends a longer message ({default}).",
         unit="bytes",
     )
     max_rtmfp_memory: int = setting(
-        _count(1 << 20, "BYTES"),
+        Number(int, "BYTES", 1 << 20, MOST),
         DEFAULT_LIMITS.buffered_bytes,
         "Keep at most so much for all sessions by RTMFP together ({default}).",
         unit="bytes",
     )
     idle: float = setting(
-        _seconds(0),
+        Number(float, "S", 0, LONGEST),
         ConnectionLimits().idle,
         "Close a connection that does nothing for S seconds; 0 is never ({default}).",
         unit="s",
@@ -299,7 +281,7 @@ class EndSettings:
     """What clients are told when the server stops."""
 
     drain: float = setting(
-        _seconds(0),
+        Number(float, "S", 0, LONGEST),
         0.0,
         "When stopped, ask clients to reconnect and wait S seconds for them to leave ({default}).",
         unit="s",

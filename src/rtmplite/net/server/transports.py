@@ -37,6 +37,7 @@ from rtmplite.net.tls import client_context, server_context
 from rtmplite.relay.link import Link, State
 from rtmplite.relay.rules import Relays, Rule
 from rtmplite.rtmfp.endpoint.limits import StartupLimits as PortLimits
+from rtmplite.rtmfp.endpoint.session_table import ALL_IDS
 from rtmplite.rtmfp.netconnection.server import RtmfpServerConnection
 from rtmplite.rtmp.client import Target
 from rtmplite.rtmp.message_transport import ConnectionLimits
@@ -95,7 +96,8 @@ class Transports:
     """All listeners and relays of the settings.  Raises LocalError for wrong ones, at once.
 
     All listeners share `connection_limit`; each connection has `limits` and the application that
-    `application_for` gives.  `opened` has sockets that listen already, by the names of options.
+    `application_for` gives.  `opened` has sockets that listen already, by the names of options;
+    sessions of RTMFP have IDs among `rtmfp_ids`.
     """
 
     def __init__(
@@ -107,6 +109,7 @@ class Transports:
         connection_limit: ConnectionLimit,
         on_change: Callable[[Link, float], None] = tell,
         opened: Mapping[str, socket.socket] = MappingProxyType({}),
+        rtmfp_ids: range = ALL_IDS,
     ) -> None:
         def connection(peer: Address) -> ServerConnection:
             return ServerConnection(application_for, registry, os.urandom, now(), limits=limits)
@@ -131,8 +134,7 @@ class Transports:
             if settings.tls.tls_cert is None:
                 raise LocalError("--rtmps needs --tls-cert")
             self._servers["rtmps"] = RtmpListener(
-                *address,
-                connection,
+                *(*address, connection),
                 merge_ms=merge,
                 connection_limit=connection_limit,
                 tls=_context(settings.tls),
@@ -144,12 +146,13 @@ class Transports:
             )
         if (address := at.rtmfp) is not None:
             self._servers["rtmfp"] = RtmfpListener(
-                *address,
-                by_flows,
+                *(*address, by_flows),
                 limits=PortLimits(buffered_bytes=settings.limits.max_rtmfp_memory),
                 connection_limit=connection_limit,
                 peer_connectivity=peer_connectivity(settings.rtmfp),
                 other_servers=other_servers(settings.rtmfp),
+                ids=rtmfp_ids,
+                opened=opened.get("rtmfp"),
             )
         push, pull = rules(settings.relays, settings.end)
         self._dialer = Dialer(merge_ms=merge, tls=trust(settings.trust))
@@ -184,10 +187,15 @@ class Transports:
         return [each for server in self._servers.values() for each in server.connections]
 
     @property
+    def rtmfp(self) -> RtmfpListener | None:
+        """The listener of RTMFP."""
+        server = self._servers.get("rtmfp")
+        return server if isinstance(server, RtmfpListener) else None
+
+    @property
     def rtmfp_figures(self) -> dict[str, int]:
         """The status figures of RTMFP, all zero without a listener."""
-        server = self._servers.get("rtmfp")
-        return server.figures if isinstance(server, RtmfpListener) else dict(NO_FIGURES)
+        return dict(NO_FIGURES) if self.rtmfp is None else self.rtmfp.figures
 
     def stop(self) -> None:
         """End all connections, with --drain in time; relays last, as they have media."""

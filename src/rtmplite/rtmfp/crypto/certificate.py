@@ -39,8 +39,9 @@ class Certificate:
     extra_randomness: tuple[bytes, ...] = ()
 
     @classmethod
-    def parse(cls, encoded: bytes) -> "Certificate":
+    def parse(cls, encoded: bytes | memoryview) -> "Certificate":
         """Read a certificate, ignoring unknown options: §4.3.3.  RemoteError if malformed."""
+        encoded = bytes(encoded)
         size = canonical_length(encoded)
         options, rest = fields.read(encoded[:size]), fields.read(encoded[size:])
         groups = fields.values(options, CertificateOption.SUPPORTED_EPHEMERAL_GROUP)

@@ -10,11 +10,13 @@ Implements RFC 7425 §4.7.
     '70 61 63 6b 65 74 ff ff ff ff ff ff ff ff'
 """
 
-import hmac
 from dataclasses import dataclass, field
+from hmac import compare_digest
 from typing import Final
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.hmac import HMAC
 
 from rtmplite.errors import RemoteError
 from rtmplite.rtmfp.crypto.params import (
@@ -26,26 +28,13 @@ from rtmplite.rtmfp.crypto.params import (
 )
 from rtmplite.rtmfp.wire.vlu import decode_vlu, encode_vlu, vlu_length
 
+try:
+    from rtmplite.rtmfp.crypto._blocks import checksum, mix
+except ImportError:  # it is not compiled, or SIPRTMP_PURE is set
+    from rtmplite.rtmfp.crypto.blocks import checksum, mix
+
 _CHECKSUM_LENGTH: Final = 2
-
-
-def checksum(data: bytes) -> int:
-    """Give the ones' complement of the ones' complement sum of all 16-bit words of `data`.
-
-    RFC 7425 §4.7.3.1 defines it after RFC 1071 §1 and §2: an odd last byte counts as the low half
-    of its word, not as the high one.  65536 is 1 modulo 65535, so that the whole of `data` as
-    one number, modulo 65535, is that sum with all carries brought around.  Only 0 and 65535, the
-    two zeros of ones' complement, need care: a sum of anything but zeros never is 0.
-
-        >>> hex(checksum(bytes.fromhex("0001 f203 f4f5 f6f7")))
-        '0x220d'
-    """
-    if len(data) % 2:
-        data = data[:-1] + b"\0" + data[-1:]
-    number = int.from_bytes(data, "big")
-    # RFC 1071 §1 [end-around-carry], RFC 1071 §2 [carries-of-carries]
-    total = number % 0xFFFF or (0xFFFF if number else 0)
-    return total ^ 0xFFFF
+_PADDINGS: Final = tuple(PADDING * length for length in range(BLOCK))
 
 
 class CbcEncryptor:
@@ -58,13 +47,12 @@ class CbcEncryptor:
 
     def __init__(self, key: bytes) -> None:
         self._encrypt = _cbc(key).encryptor().update
-        self._last = 0
+        self._last = bytes(BLOCK)
 
     def encrypt(self, plain: bytes) -> bytes:
         """Encrypt the blocks of one packet: §4.7.1 [zero-iv]; RFC 7016 §2.2.3 [cbc]."""
-        first = int.from_bytes(plain[:BLOCK]) ^ self._last
-        blocks = self._encrypt(first.to_bytes(BLOCK) + plain[BLOCK:])
-        self._last = int.from_bytes(blocks[-BLOCK:])
+        blocks = self._encrypt(mix(plain, self._last))
+        self._last = blocks[-BLOCK:]
         return blocks
 
 
@@ -77,14 +65,13 @@ class CbcDecryptor:
 
     def __init__(self, key: bytes) -> None:
         self._decrypt = _cbc(key).decryptor().update
-        self._last = 0
+        self._last = bytes(BLOCK)
 
     def decrypt(self, blocks: bytes) -> bytes:
         """Decrypt one packet: §4.7.1 [zero-iv]; RFC 7016 §2.2.3 [packets-stand-alone]."""
-        plain = self._decrypt(blocks)
-        first = int.from_bytes(plain[:BLOCK]) ^ self._last
-        self._last = int.from_bytes(blocks[-BLOCK:])
-        return first.to_bytes(BLOCK) + plain[BLOCK:]
+        plain = mix(self._decrypt(blocks), self._last)
+        self._last = blocks[-BLOCK:]
+        return plain
 
 
 def _cbc(key: bytes) -> Cipher[modes.CBC]:
@@ -151,16 +138,18 @@ class Sealer:
             self._next += 1  # §4.6.6 [increments-by-one], §4.7.3.3 [numbers-never-repeat]
         header = len(number) + self._checksum_length
         # §4.7.2 [pad-with-ff]; RFC 7016 §2.2.4 [pad-0xff]
-        packet += PADDING * (-(header + len(packet)) % BLOCK)
+        padding = _PADDINGS[-(header + len(packet)) % BLOCK]
         if self._mac is None:
+            packet += padding
             # §4.7.3.1 [checksum-after-padding] [odd-byte-low],
             # §4.7.2 [plain-layout] [checksum-unless-hmac]
-            plain = number + checksum(packet).to_bytes(_CHECKSUM_LENGTH) + packet
+            plain = b"".join((number, checksum(packet).to_bytes(_CHECKSUM_LENGTH), packet))
             return self._cbc.encrypt(plain)
-        blocks = self._cbc.encrypt(number + packet)  # §4.7.2 [plain-layout]
+        # §4.7.2 [plain-layout]
+        blocks = self._cbc.encrypt(b"".join((number, packet, padding)))
         mac = self._mac.copy()
         mac.update(blocks)
-        return blocks + mac.digest()[: self._hmac_length]  # §4.7.3.2 [encrypt-then-mac]
+        return blocks + mac.finalize()[: self._hmac_length]  # §4.7.3.2 [encrypt-then-mac]
 
     def room(self, size: int) -> int:
         """Return the length of the longest packet that seals to at most `size` bytes: §4.7.2."""
@@ -201,12 +190,12 @@ class Opener:
             self._window.add(number)
         return plain[start:]
 
-    def _authenticated(self, encrypted: bytes, mac: hmac.HMAC) -> bytes:
+    def _authenticated(self, encrypted: bytes, mac: HMAC) -> bytes:
         """Remove the HMAC and verify it: §4.7.3.2."""
         blocks, received = encrypted[: -self._hmac_length], encrypted[-self._hmac_length :]
         mac.update(blocks)
         # §4.7.3.2 [hmac-mismatch-discarded]
-        if not hmac.compare_digest(mac.digest()[: self._hmac_length], received):
+        if not compare_digest(mac.finalize()[: self._hmac_length], received):
             # RFC 7016 §2.2.3 [unverified-discarded]
             raise RemoteError("the HMAC does not match")
         return blocks
@@ -232,8 +221,8 @@ def default_cipher() -> FlashCipher:
     return FlashCipher(protection, protection)
 
 
-def _keyed(protection: Protection) -> hmac.HMAC | None:
+def _keyed(protection: Protection) -> HMAC | None:
     """Prepare the HMAC of a direction, to be copied for each packet; None for a checksum."""
     if not protection.hmac_length:
         return None
-    return hmac.new(protection.hmac_key, digestmod="sha256")
+    return HMAC(protection.hmac_key, SHA256())

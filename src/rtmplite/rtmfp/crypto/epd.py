@@ -24,7 +24,7 @@ class Epd:
     fingerprint: bytes | None = None
 
     @classmethod
-    def parse(cls, encoded: bytes) -> "Epd":
+    def parse(cls, encoded: bytes | memoryview) -> "Epd":
         """Read a discriminator, ignoring unknown options: §4.4.2.  RemoteError if malformed."""
         options = fields.read(encoded)
         fingerprint = fields.only(options, EpdOption.FINGERPRINT)  # §4.4.2.3 [fingerprint-once]

@@ -19,7 +19,7 @@ from rtmplite.rtmfp.wire.vlu import decode_vlu, encode_vlu
 OPTIONS_MOST: Final = 64  # own design: peers have a dozen; strangers may send more
 
 
-def read(data: bytes) -> list[Option]:
+def read(data: bytes | memoryview) -> list[Option]:
     """Read at most `OPTIONS_MOST` options to the end, across Markers, else RemoteError: §4.3.1."""
     options: list[Option] = []
     at = 0

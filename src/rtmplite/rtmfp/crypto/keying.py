@@ -113,7 +113,7 @@ class Component:
     sequence_numbers: Negotiation = Negotiation()
 
     @classmethod
-    def parse(cls, encoded: bytes) -> "Component":
+    def parse(cls, encoded: bytes | memoryview) -> "Component":
         """Read a component, ignoring unknown options: §4.5.2.  RemoteError if malformed."""
         options = fields.read(encoded)
         # §4.5.2.1 [ephemeral-key-once], §4.5.2.3 [group-select-once]

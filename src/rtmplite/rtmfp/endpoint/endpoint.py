@@ -19,13 +19,13 @@ from rtmplite.rtmfp.endpoint.initiator import Job, Opening, Openings, OpeningSta
 from rtmplite.rtmfp.endpoint.limits import StartupLimits
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES
 from rtmplite.rtmfp.endpoint.responder import Keying, Responder
-from rtmplite.rtmfp.endpoint.session_table import SessionEntry, Sessions, Table, TimerHeap
+from rtmplite.rtmfp.endpoint.session_table import ALL_IDS, SessionEntry, Sessions, Table, TimerHeap
 from rtmplite.rtmfp.endpoint.startup_packets import CHUNKS_MOST, StartupPackets
 from rtmplite.rtmfp.session.limits import SessionBudget, SessionLimits
 from rtmplite.rtmfp.session.session import Session, SessionListener, State
 from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmfp.wire.control_chunks import ForwardedInitiatorHello, Ping
-from rtmplite.rtmfp.wire.packet import unscramble
+from rtmplite.rtmfp.wire.packet import session_id_of, unscramble
 from rtmplite.rtmfp.wire.startup_chunks import (
     InitiatorHello,
     InitiatorInitialKeying,
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from rtmplite.rtmfp.crypto.profile import CryptoProfile, KeyingAnswer, Keys
     from rtmplite.rtmfp.wire.chunks import Chunk
 
+_ID_BYTES: Final = 4  # of the session ID before the packet: §2.2.2
+Datagrams = Sequence[tuple[bytes, Address]]
 DEFAULT_LIMITS: Final = StartupLimits()
 DEFAULT_SESSION_LIMITS: Final = SessionLimits()
 
@@ -97,9 +99,11 @@ class Endpoint:
     `random(n)` gives n bytes.  `others` are servers to which hellos are redirected while
     `hellos.refers()` is true, or while there are as many sessions as `limits` allow (§3.5.1.7).
     `forwarded` is the answer to forwarded hellos.  `budget` may be shared with other endpoints,
-    else it is one of its own.  `on_work` is called when `take` or `take_jobs` may have something to
-    give, and has not been called since the last `take`; `on_bug` when a session has failed by a bug
-    of ours, which ends that session alone.  `ignored` counts, by reason, what was not answered.
+    else it is one of its own.  Its session IDs are among `ids`, by which the endpoints of several
+    processes at one address are told apart.  `on_work` is called when `take` or `take_jobs` may
+    have something to give, and has not been called since the last `take`; `on_bug` when a session
+    has failed by a bug of ours, which ends that session alone.  `ignored` counts, by reason, what
+    was not answered.
     """
 
     def __init__(
@@ -114,16 +118,17 @@ class Endpoint:
         others: Sequence[Address] = (),
         forwarded: Forwarded = Forwarded.HELLO,
         budget: SessionBudget | None = None,
+        ids: range = ALL_IDS,
         on_work: Callable[[], None] | None = None,
         on_bug: Callable[[Exception], None] = lambda error: None,
     ) -> None:
         self.profile, self.limits, self.listener = profile, limits, listener
         self.ignored: Counter[str] = Counter()
-        self._random, self._now, self._on_work = random, now, on_work
+        self._random, self._now, self._on_work, self._on_bug = random, now, on_work, on_bug
         self._is_awake = False
         cipher = profile.default_cipher()
         self.packets = StartupPackets(cipher, random(KEY_BYTES), limits.reassemblies)
-        self.table = Table(random, profile.canonical_epd, profile.fingerprint)
+        self.table = Table(random, profile.canonical_epd, profile.fingerprint, ids)
         self._responder = Responder(self, random, self._ignore)
         redirector = Redirector(self, listener, random, others)
         self.hellos = Hellos(self, self._responder, redirector, random, self._ignore)
@@ -182,13 +187,31 @@ class Endpoint:
         self._wake()
         return opening
 
-    def is_of_session(self, datagram: bytes) -> bool:
-        """Whether a datagram names a session that is open or opening here: §3.3."""
-        try:
-            session_id, _ = unscramble(datagram)
-        except RemoteError:
-            return False
-        return session_id in self.table.by_id or session_id in self._openings.by_id
+    def receive_known(self, datagrams: Datagrams, now: float) -> list[tuple[bytes, Address]]:
+        """Process those of sessions that are open or opening here, and give the others: §3.3.
+
+        An error that one of them causes is `on_bug`'s, and the rest are processed.
+        """
+        others: list[tuple[bytes, Address]] = []
+        self._now = now
+        for datagram, source in datagrams:
+            if len(datagram) < _ID_BYTES:
+                others.append((datagram, source))
+                continue
+            try:
+                session_id = session_id_of(datagram)
+                entry = self.table.by_id.get(session_id)  # §3.3 [found-by-id]
+                if entry is not None:
+                    self._on_packet(entry, datagram[_ID_BYTES:], source, now)
+                elif session_id in self._openings.by_id:
+                    self.receive(datagram, source, now)
+                else:
+                    others.append((datagram, source))
+            except RemoteError:
+                self._ignore("packet")
+            except Exception as error:
+                self._on_bug(error)
+        return others
 
     def receive(self, datagram: bytes, source: Address, now: float) -> None:
         """Process any datagram."""

@@ -13,6 +13,7 @@ from rtmplite.rtmfp.wire.address import Address
 if TYPE_CHECKING:
     from rtmplite.rtmfp.endpoint.initiator import Opening
     from rtmplite.rtmfp.session.session import Session
+    from rtmplite.rtmfp.wire.startup_chunks import InitiatorHello
 
 
 class Forwarded(Enum):
@@ -48,3 +49,6 @@ class EndpointListener:
     def addresses_of(self, epd: bytes, now: float) -> Iterable[Address]:
         """Say where to ask for an identity that has no session with us: §3.5.1.4."""
         return ()
+
+    def on_unknown_peer(self, hello: "InitiatorHello", source: Address, now: float) -> None:
+        """Note that `source` asks for an identity of which nothing is known here: §3.5.1.5."""

@@ -7,7 +7,7 @@ Implements RFC 7016 §3.5.1.1.2, §3.5.1.4, §3.5.1.5, §3.5.1.6 and §3.5.1.7.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rtmplite.errors import LocalError
 from rtmplite.limits.rate_limit_key import rate_limit_key
@@ -20,14 +20,18 @@ from rtmplite.rtmfp.wire.startup_chunks import InitiatorHello, ResponderRedirect
 
 if TYPE_CHECKING:
     from rtmplite.rtmfp.endpoint.session_table import SessionEntry
+    from rtmplite.rtmfp.session.session import Session
 
 # Own design: a Redirect fits one datagram, and leaves room among an asker's 24 candidates.
 DESTINATIONS_MOST: Final = 12
 _SECOND: Final = 1.0
 
+# Names other addresses of a far end for an asker, None for none: see `on_introduction`.
+Judge: TypeAlias = "Callable[[Session], Iterable[Address] | None]"
+
 
 class Redirector:
-    """Answers hellos for others, or leaves ours to `others`: §3.5.1.4, §3.5.1.7."""
+    """Answers hellos for another endpoint, or sends ours to `others`: §3.5.1.4, §3.5.1.7."""
 
     def __init__(
         self,
@@ -45,12 +49,32 @@ class Redirector:
         """Help a host that asks for another; False: stay silent: §3.5.1.4 to §3.5.1.6."""
         epd = hello.endpoint_discriminator
         entry = self._find(epd)
-        if entry is None:
-            addresses = self._policy.addresses_of(epd, now)
-            # §3.5.1.4 [redirect-for-others]
-            return self._redirect(hello.tag, _encodable(addresses, Origin.UNKNOWN), source, now)
+        if entry is not None:
+            reported = self._policy.on_introduction(entry.session, source, now)
+            return self._introduce(entry, hello, reported, source, now)
+        addresses = self._policy.addresses_of(epd, now)
+        # §3.5.1.4 [redirect-for-others]
+        if self._redirect(hello.tag, _encodable(addresses, Origin.UNKNOWN), source, now):
+            return True
+        self._policy.on_unknown_peer(hello, source, now)
+        return False
+
+    def introduce(self, hello: InitiatorHello, source: Address, judge: Judge, now: float) -> None:
+        """Introduce a host that has asked another process of this server: §3.5.1.5."""
+        if (entry := self._find(hello.endpoint_discriminator)) is not None:
+            self._introduce(entry, hello, judge(entry.session), source, now)
+
+    def _introduce(
+        self,
+        entry: "SessionEntry",
+        hello: InitiatorHello,
+        reported: Iterable[Address] | None,
+        source: Address,
+        now: float,
+    ) -> bool:
+        """Forward a hello, and tell the asker where the far end is: §3.5.1.5, §3.5.1.6."""
+        epd = hello.endpoint_discriminator
         peer = self._host.profile.fingerprint(entry.session.far_certificate)
-        reported = self._policy.on_introduction(entry.session, source, now)
         if reported is None or not self._forwards.allows(peer, now):
             return False  # an asker that may not be introduced uses up nobody else's share
         # §3.5.1.5 [fihello-sent], §3.5.1.6 [introduction]
@@ -134,6 +158,13 @@ class Hellos:
             self._responder.on_hello(hello.tag, source, now)
         elif not self._redirector.refer(hello.tag, source, now):
             self._ignored("load")
+
+    def introduce(self, hello: InitiatorHello, source: Address, judge: Judge, now: float) -> None:
+        """Introduce a host to a far end here, if `judge` agrees: §3.5.1.5.
+
+        Own design: the host has asked another process of this server, which has counted its hello.
+        """
+        self._redirector.introduce(hello, source, judge, now)
 
     def on_forwarded(self, hello: ForwardedInitiatorHello, is_asked: bool, now: float) -> None:
         """Answer a hello that a forwarder passes on: §3.5.1.1.2.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rtmplite.rtmfp.wire.startup_chunks import ResponderInitialKeying
 
 _ID_BYTES: Final = 4
+ALL_IDS: Final = range(1 << 8 * _ID_BYTES)
 _SLACK: Final = 64  # outdated entries of a heap to tolerate
 _K = TypeVar("_K")
 
@@ -106,6 +107,7 @@ class Table:
     """All sessions of an endpoint, closing ones too: by session ID, address and identity.
 
     Own design: an index for each question.  `canonical_epd` and `fingerprint` are the profile's.
+    New session IDs are among `ids`.
     """
 
     def __init__(
@@ -113,8 +115,9 @@ class Table:
         random: Callable[[int], bytes],
         canonical_epd: Callable[[bytes], bytes],
         fingerprint: Callable[[bytes], bytes],
+        ids: range = ALL_IDS,
     ) -> None:
-        self._random = random
+        self._random, self._ids = random, ids
         self._canonical_epd, self._fingerprint = canonical_epd, fingerprint
         self.by_id: dict[int, SessionEntry] = {}
         self._by_address: dict[Address, list[SessionEntry]] = {}
@@ -136,7 +139,7 @@ class Table:
     def new_id(self, taken: Collection[int]) -> int:
         """Draw a free ID: §3.5.1.1.1 [unique-near-id], §3.5.1.1.2 [unique-near-id]."""
         while True:
-            session_id = int.from_bytes(self._random(_ID_BYTES))
+            session_id = self._ids[int.from_bytes(self._random(_ID_BYTES)) % len(self._ids)]
             if session_id and session_id not in self.by_id and session_id not in taken:
                 return session_id  # §3.3 [zero-is-startup]
 

@@ -101,7 +101,7 @@ class Reassembler:
         b'sooner or later'
 
     At most `limit` at a time.  When all places are taken, the packets whose fragments keep coming
-    stay, and fragments of other packets are discarded until one of the former pauses for a second.
+    stay.  Fragments of other packets are discarded until one of the former pauses for a second.
     """
 
     def __init__(self, limit: int) -> None:

@@ -21,8 +21,7 @@ from rtmplite.rtmp.wire.command import Command
 from rtmplite.rtmp.wire.message import MessageType
 
 if TYPE_CHECKING:
-    from rtmplite.rtmfp.session.recv_flow import RecvFlow
-    from rtmplite.rtmfp.session.session import Session
+    from rtmplite.rtmfp.netconnection.flows import MessageSession, ReceivingFlow
     from rtmplite.rtmp.message_transport import ConnectionLimits
 
 
@@ -50,7 +49,7 @@ class ClientFlowTransport(FlowTransport):
         self.peer_keepalive: float | None = None
         self.addresses = addresses
 
-    def attach(self, session: "Session") -> None:
+    def attach(self, session: "MessageSession") -> None:
         """Use an open session: §5.3.1."""
         self.settle()
         super().attach(session)  # §5.3.1 [control-flow-first] [connect-on-control]
@@ -65,7 +64,7 @@ class ClientFlowTransport(FlowTransport):
         """Publish media, abandoned when older than `lifetimes` allows: §5.1.1 [abandons]."""
         self.send_live(type_id, timestamp, stream_id, payload)
 
-    def accepts(self, metadata: FlowMetadata, flow: "RecvFlow") -> bool:
+    def accepts(self, metadata: FlowMetadata, flow: "ReceivingFlow") -> bool:
         """Accept a flow that returns to our control flow: §5.3.2 [canonical-is-first]."""
         return flow.associated is not None and super().accepts(metadata, flow)
 

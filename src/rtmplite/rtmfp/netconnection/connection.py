@@ -32,8 +32,7 @@ from rtmplite.rtmp.wire.message import Message, MessageType
 
 if TYPE_CHECKING:
     from rtmplite.live.streams import LivePlayer, LiveStream, Viewer
-    from rtmplite.rtmfp.session.recv_flow import RecvFlow
-    from rtmplite.rtmfp.session.session import Session
+    from rtmplite.rtmfp.netconnection.flows import MessageSession, ReceivingFlow
 
 LINGER: Final = 5.0  # s without progress of last words before the session is closed
 PUBLISHER_LINGER: Final = 30.0  # s, the same for those that carry what was published
@@ -70,7 +69,7 @@ class FlowTransport(MessageTransport):
 
     def __init__(self, now: float, limits: ConnectionLimits, lifetimes: Lifetimes = LIVE) -> None:
         super().__init__(now, limits)
-        self.session: Session | None = None
+        self.session: MessageSession | None = None
         self.on_output: Callable[[FlowTransport], None] | None = None
         self.lifetimes = lifetimes
         self.cut_short = ""
@@ -85,11 +84,11 @@ class FlowTransport(MessageTransport):
         return self.closed and self.session is None
 
     @property
-    def far_control(self) -> "RecvFlow | None":
+    def far_control(self) -> "ReceivingFlow | None":
         """The other end's canonical control flow, to which ours are associated: §5.3.5."""
         return self.incoming.far_control
 
-    def attach(self, session: "Session") -> None:
+    def attach(self, session: "MessageSession") -> None:
         """Use an open session: §5.3.1, §5.3.2."""
         self.session, self.peer_address = session, session.address
         self.user.on_ready()
@@ -238,15 +237,15 @@ class FlowTransport(MessageTransport):
 
     # -- what receiving flows tell: `incoming.IncomingOwner` ----------------------------
 
-    def accepts(self, metadata: FlowMetadata, flow: "RecvFlow") -> bool:
+    def accepts(self, metadata: FlowMetadata, flow: "ReceivingFlow") -> bool:
         """Accept any flow after the first, which must be for stream 0: §5.3.1."""
         return self.far_control is not None or metadata.stream_id == 0
 
-    def takes_control(self, flow: "RecvFlow") -> bool:
+    def takes_control(self, flow: "ReceivingFlow") -> bool:
         """Let ours return to the first flow: §5.3.2, §5.4.2."""
         return True
 
-    def received(self, flow: "RecvFlow", data: bytes, stream_id: int, now: float) -> None:
+    def received(self, flow: "ReceivingFlow", data: bytes, stream_id: int, now: float) -> None:
         """Take a message; a peer that breaks the rules is closed: §5.1.2."""
         if self.closed:
             return
@@ -262,7 +261,7 @@ class FlowTransport(MessageTransport):
             self.abort(str(error), now)
         self.incoming.hold()
 
-    def flow_completed(self, flow: "RecvFlow", now: float) -> None:
+    def flow_completed(self, flow: "ReceivingFlow", now: float) -> None:
         """End the connection with the peer's control flow: §5.3.6.
 
         Own design: what other flows still bring is waited for, as they are closed as well.
@@ -277,7 +276,7 @@ class FlowTransport(MessageTransport):
         """Give up a peer whose control flow breaks the limits: §5.3.5.3."""
         self.abort("a flow that breaks the limits", now)
 
-    def session_closed(self, session: "Session", now: float) -> None:
+    def session_closed(self, session: "MessageSession", now: float) -> None:
         """End the connection with its session: §5.3.6."""
         self._look_back(session.reason, session.reason == SILENT)
         self.session = None
@@ -289,7 +288,7 @@ class FlowTransport(MessageTransport):
         """Process the messages kept while reading was paused.  Own design: at the next `flush`."""
         self._wake()
 
-    def _on_event(self, flow: "RecvFlow", message: Message, now: float) -> None:
+    def _on_event(self, flow: "ReceivingFlow", message: Message, now: float) -> None:
         parsed = messages.parse_control(message)
         if isinstance(parsed, FlowSynchronization):
             self.incoming.meet(flow, parsed)

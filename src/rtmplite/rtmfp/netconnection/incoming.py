@@ -3,7 +3,6 @@
 Implements RFC 7425 §5.1.1, §5.1.2, §5.2 and §5.3.5.3.
 """
 
-from collections.abc import Hashable
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from rtmplite.errors import RemoteError
@@ -20,14 +19,13 @@ from rtmplite.rtmfp.wire.address import Address
 from rtmplite.rtmp.wire.message import MessageType
 
 if TYPE_CHECKING:
-    from rtmplite.rtmfp.session.recv_flow import RecvFlow
-    from rtmplite.rtmfp.session.session import Session
+    from rtmplite.rtmfp.netconnection.flows import MessageSession, ReceivingFlow
 
 REJECTED: Final = 0  # the only exception code there is: §5.3.5.3 [code-zero]
 _HEADER_SIZE: Final = len(encode_message(0, 0, b""))
 _AUDIO: Final = bytes((MessageType.AUDIO,))
 
-F = TypeVar("F", bound=Hashable)
+F = TypeVar("F")
 
 MAX_FLOWS: Final = 64  # own design: of one barrier; a stream has three or four
 
@@ -87,22 +85,22 @@ class IncomingOwner(Protocol):
     deciding: bool
     peer_address: Address
 
-    def accepts(self, metadata: FlowMetadata, flow: "RecvFlow") -> bool:
+    def accepts(self, metadata: FlowMetadata, flow: "ReceivingFlow") -> bool:
         """Tell whether a flow belongs to this connection: §5.3.1, §5.3.2, §5.4.2."""
 
-    def takes_control(self, flow: "RecvFlow") -> bool:
+    def takes_control(self, flow: "ReceivingFlow") -> bool:
         """Tell whether the first flow is the one that ours return to: §5.3.2, §5.4.2."""
 
-    def received(self, flow: "RecvFlow", data: bytes, stream_id: int, now: float) -> None:
+    def received(self, flow: "ReceivingFlow", data: bytes, stream_id: int, now: float) -> None:
         """Take a message: §5.1.2."""
 
-    def flow_completed(self, flow: "RecvFlow", now: float) -> None:
+    def flow_completed(self, flow: "ReceivingFlow", now: float) -> None:
         """Note that the far end has closed a flow: §5.3.6."""
 
     def control_rejected(self, now: float) -> None:
         """Note that a flow of stream 0 has broken a limit, and is rejected: §5.3.5.3."""
 
-    def session_closed(self, session: "Session", now: float) -> None:
+    def session_closed(self, session: "MessageSession", now: float) -> None:
         """Note that the session has ended: §5.3.6."""
 
 
@@ -110,18 +108,20 @@ class Incoming(SessionListener):
     """A connection's receiving flows; ours are associated to `far_control`: §5.3.5."""
 
     def __init__(self, owner: IncomingOwner) -> None:
-        self.far_control: RecvFlow | None = None
+        self.far_control: ReceivingFlow | None = None
         self._owner = owner
         self.take = owner.received  # what receivers call with each message
-        self._receivers: dict[RecvFlow, Receiver] = {}
-        self._synchronizer: FlowSynchronizer[RecvFlow] = FlowSynchronizer()
+        self._receivers: dict[ReceivingFlow, Receiver] = {}
+        self._synchronizer: FlowSynchronizer[ReceivingFlow] = FlowSynchronizer()
 
     @property
     def is_empty(self) -> bool:
         """Whether all flows have ended: §5.3.6."""
         return not self._receivers
 
-    def on_flow(self, session: "Session", flow: "RecvFlow", now: float) -> FlowReceiver | None:
+    def on_flow(
+        self, session: "MessageSession", flow: "ReceivingFlow", now: float
+    ) -> "Receiver | None":
         """Accept a flow of RTMP messages, reject others: §5.1.1."""
         try:
             metadata = FlowMetadata.parse(flow.metadata)
@@ -135,20 +135,20 @@ class Incoming(SessionListener):
         self.hold()
         return receiver
 
-    def on_closed(self, session: "Session", now: float) -> None:
+    def on_closed(self, session: "MessageSession", now: float) -> None:
         """Tell the connection that the session is gone: §5.3.6 [abrupt]."""
         self._owner.session_closed(session, now)
 
-    def on_address_change(self, session: "Session", former: Address, now: float) -> None:
+    def on_address_change(self, session: "MessageSession", former: Address, now: float) -> None:
         """Note the peer's new address: RFC 7016 §3.5.4.2."""
         self._owner.peer_address = session.address
 
-    def completed(self, flow: "RecvFlow", now: float) -> None:
+    def completed(self, flow: "ReceivingFlow", now: float) -> None:
         """Forget a flow that has ended: §5.3.6 [complete-answered]."""
         self.forget(flow)
         self._owner.flow_completed(flow, now)
 
-    def rejected(self, flow: "RecvFlow", stream_id: int, now: float) -> None:
+    def rejected(self, flow: "ReceivingFlow", stream_id: int, now: float) -> None:
         """Reject all flows of the stream, or end without the control flow: §5.3.5.3."""
         if stream_id:
             self.reject(now, stream_id)  # §5.3.5.3 [reject-all]
@@ -162,12 +162,12 @@ class Incoming(SessionListener):
                 flow.reject(REJECTED, now)  # §5.3.5.3 [code-zero]
                 self.forget(flow)
 
-    def forget(self, flow: "RecvFlow") -> None:
+    def forget(self, flow: "ReceivingFlow") -> None:
         """Wait for nothing more from a flow.  Own design: nor do other flows at a barrier."""
         self._receivers.pop(flow, None)
         self._synchronizer.leave(flow)
 
-    def meet(self, flow: "RecvFlow", barrier: FlowSynchronization) -> None:
+    def meet(self, flow: "ReceivingFlow", barrier: FlowSynchronization) -> None:
         """Let a flow wait at a barrier: §5.2 [suspends]; RemoteError for a wrong one."""
         self._synchronizer.meet(flow, barrier)
 
@@ -187,7 +187,7 @@ class Incoming(SessionListener):
                 receiver.is_held = False
                 flow.resume(now)
 
-    def _may_go_on(self, flow: "RecvFlow") -> bool:
+    def _may_go_on(self, flow: "ReceivingFlow") -> bool:
         owner = self._owner
         return owner.reading and not owner.deciding and flow not in self._synchronizer
 
@@ -207,7 +207,7 @@ class Receiver(FlowReceiver):
         self._undecided = intent is Intent.NETWORK_ORDER
         self._latest: int | None = None  # the highest time of audio taken out of order
 
-    def on_message(self, flow: "RecvFlow", message: bytes, now: float) -> None:
+    def on_message(self, flow: "ReceivingFlow", message: bytes, now: float) -> None:
         """Take a message; it belongs to the stream of its flow: §5.1.2."""
         if self._undecided:
             self._undecided = False
@@ -228,10 +228,10 @@ class Receiver(FlowReceiver):
         self._latest = time
         return False
 
-    def on_exception(self, flow: "RecvFlow", now: float) -> None:
+    def on_exception(self, flow: "ReceivingFlow", now: float) -> None:
         """The session has rejected it: §5.3.5.3 [reject-all]."""
         self._incoming.rejected(flow, self.stream_id, now)
 
-    def on_complete(self, flow: "RecvFlow", now: float) -> None:
+    def on_complete(self, flow: "ReceivingFlow", now: float) -> None:
         """The far end has closed it: §5.3.6 [complete-answered]."""
         self._incoming.completed(flow, now)

@@ -20,10 +20,8 @@ from rtmplite.rtmfp.session.send_flow import FlowSender, Priority
 from rtmplite.rtmp.wire.message import MessageType
 
 if TYPE_CHECKING:
-    from rtmplite.rtmfp.session.recv_flow import RecvFlow
-    from rtmplite.rtmfp.session.send_flow import SendFlow
+    from rtmplite.rtmfp.netconnection.flows import MessageSession, ReceivingFlow, SendingFlow
     from rtmplite.rtmfp.session.send_queue import Outgoing
-    from rtmplite.rtmfp.session.session import Session
 
 _HEADER_SIZE: Final = 5  # bytes before the payload: §5.1.2
 _COMPLETE: Final = (SendState.COMPLETE_LINGER, SendState.CLOSED)
@@ -72,11 +70,11 @@ RELIABLE: Final = Lifetimes(None, None)
 class MediaFlowOwner(Protocol):
     """Own design: all that sending flows know of a `connection.FlowTransport`."""
 
-    session: "Session | None"
+    session: "MessageSession | None"
     lifetimes: Lifetimes
 
     @property
-    def far_control(self) -> "RecvFlow | None":
+    def far_control(self) -> "ReceivingFlow | None":
         """The other end's canonical control flow, to which ours are associated: §5.3.5."""
 
     def media_flow_rejected(self, flow: "MediaFlow", now: float) -> None:
@@ -97,7 +95,7 @@ class MediaFlow(FlowSender):
         self.stream_id, self.medium = stream_id, medium
         self.is_live = False
         self._owner = owner
-        self._flow: SendFlow | None = None
+        self._flow: SendingFlow | None = None
         self._closed = self._is_rejected = False
         self._refused = 0  # bytes, since the far end has rejected the flow
 
@@ -112,7 +110,7 @@ class MediaFlow(FlowSender):
         return self._flow.queued if self._flow is not None else 0
 
     @property
-    def flow(self) -> "SendFlow | None":
+    def flow(self) -> "SendingFlow | None":
         """The flow of the session, None before there was anything to send: §5.3.5."""
         return self._flow
 
@@ -154,20 +152,20 @@ class MediaFlow(FlowSender):
             self._flow.close(now)  # §5.3.5.3 [closing-says-nothing]
         self._closed = True
 
-    def on_exception(self, flow: "SendFlow", code: int, now: float) -> None:
+    def on_exception(self, flow: "SendingFlow", code: int, now: float) -> None:
         """Give up a flow that the far end does not want: §5.3.5.3 [no-replacement]."""
         self._closed = self._is_rejected = True
         self._owner.media_flow_rejected(self, now)
 
-    def on_writable(self, flow: "SendFlow", now: float) -> None:
+    def on_writable(self, flow: "SendingFlow", now: float) -> None:
         """Tell the connection that a part of the media has arrived."""
         self._owner.media_flow_moved(self, now)
 
-    def on_complete(self, flow: "SendFlow", now: float) -> None:
+    def on_complete(self, flow: "SendingFlow", now: float) -> None:
         """All has arrived: §5.3.6."""
         self._owner.media_flow_moved(self, now)
 
-    def _open(self, now: float) -> "SendFlow | None":
+    def _open(self, now: float) -> "SendingFlow | None":
         """Open it: §5.3.5, §5.3.2, §5.1.1; None if nothing is to answer: RFC 7016 §3.6.2.1."""
         session, answered = self._owner.session, self._owner.far_control
         assert session is not None  # nothing is flushed before there is one

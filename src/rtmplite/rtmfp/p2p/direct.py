@@ -24,7 +24,7 @@ from rtmplite.rtmp.wire.command import Command, on_status
 
 if TYPE_CHECKING:
     from rtmplite.live.streams import Registry
-    from rtmplite.rtmfp.session.recv_flow import RecvFlow
+    from rtmplite.rtmfp.netconnection.flows import ReceivingFlow
     from rtmplite.rtmp.message_transport import ConnectionLimits
     from rtmplite.rtmp.wire.shared_object import SharedObject
 
@@ -74,7 +74,7 @@ class SubscriberTransport(DirectTransport):
         self.is_refused = self._is_answered = False
         self.settle()
 
-    def answers(self, flow: "RecvFlow") -> bool:
+    def answers(self, flow: "ReceivingFlow") -> bool:
         """Whether a flow returns to our control flow, and so is ours: §5.4.2 [return-flows]."""
         ours = self._output.flows.get((self.stream_id, Medium.COMMANDS))
         return ours is not None and ours.flow is not None and flow.associated is ours.flow
@@ -90,16 +90,16 @@ class SubscriberTransport(DirectTransport):
         self.is_refused = not self._is_answered
         self.connection_lost(now, "rejected by the peer")  # §5.4.3 [exception-closes]
 
-    def flow_completed(self, flow: "RecvFlow", now: float) -> None:
+    def flow_completed(self, flow: "ReceivingFlow", now: float) -> None:
         """Go on: that a return flow has ended means nothing: §5.4.2 [flows-come-and-go]."""
 
-    def accepts(self, metadata: FlowMetadata, flow: "RecvFlow") -> bool:
+    def accepts(self, metadata: FlowMetadata, flow: "ReceivingFlow") -> bool:
         """Accept the flows of this stream: §5.4.2."""
         is_ours = metadata.stream_id == self.stream_id  # §5.4.2 [return-flows]
         self._is_answered = self._is_answered or is_ours
         return is_ours
 
-    def takes_control(self, flow: "RecvFlow") -> bool:
+    def takes_control(self, flow: "ReceivingFlow") -> bool:
         """Associate nothing to a flow that the publisher may close at any time: §5.4.2."""
         return False
 
@@ -109,11 +109,11 @@ class PublisherTransport(DirectTransport):
 
     linger_timeout = PUBLISHER_LINGER
 
-    def flow_completed(self, flow: "RecvFlow", now: float) -> None:
+    def flow_completed(self, flow: "ReceivingFlow", now: float) -> None:
         """End the stream, which the subscriber plays no more: §5.4.3 [publisher-closes]."""
         self.close(now, "closed by the subscriber")
 
-    def accepts(self, metadata: FlowMetadata, flow: "RecvFlow") -> bool:
+    def accepts(self, metadata: FlowMetadata, flow: "ReceivingFlow") -> bool:
         """Accept the subscriber's control flow and no other: §5.4.2."""
         is_ours = metadata.stream_id == self.stream_id  # §5.4.2 [return-flows]
         return is_ours and self.far_control is None
@@ -241,7 +241,7 @@ class DirectApplication:
         """Do nothing, as nothing was kept."""
 
 
-def stream_of(flow: "RecvFlow") -> int:
+def stream_of(flow: "ReceivingFlow") -> int:
     """Return the stream ID in a flow's metadata, 0 if there is none: §5.4.1."""
     try:
         return FlowMetadata.parse(flow.metadata).stream_id

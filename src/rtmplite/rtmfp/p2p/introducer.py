@@ -7,7 +7,7 @@ asker is known by its address alone, which can be forged; so an answer goes only
 a session has shown that a client is, and silence does not tell whether a client is here.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
 from rtmplite.rtmfp.endpoint.rate_limiter import KEY_BYTES, Limiter
@@ -42,6 +42,29 @@ class Introducer:
         # RFC 7016 §3.5.1.6 [introduction]
         if wanted is None or not self._are_together(wanted, asker):
             return None
+        return self._listed(wanted, asker, now)
+
+    def apps_of(self, asker: Address) -> list[str]:
+        """The applications that have accepted a client at an address: `addresses_for`."""
+        found = map(self._connection_of, self._sessions_at(asker))
+        return [each.app for each in found if each is not None and each.state is State.CONNECTED]
+
+    def addresses_for(
+        self, session: "Session", asker: Address, apps: Collection[str], now: float
+    ) -> tuple[Address, ...] | None:
+        """Say where a far end is to a client of `apps` at another process of this server.
+
+        As `addresses`: RFC 7016 §3.5.1.6.
+        """
+        wanted = self._connection_of(session)
+        if wanted is None or wanted.state is not State.CONNECTED or wanted.app not in apps:
+            return None
+        return self._listed(wanted, asker, now)
+
+    def _listed(
+        self, wanted: "RtmfpServerConnection", asker: Address, now: float
+    ) -> tuple[Address, ...] | None:
+        """Give the addresses that a client has told, unless the asker asks too often."""
         # RFC 7016 §3.5.1.6 [more-addresses], §5 [resources-bounded]
         return wanted.listed if self._limiter.allows(f"{asker[0]} {asker[1]}", now) else None
 

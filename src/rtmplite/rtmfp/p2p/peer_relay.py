@@ -2,8 +2,8 @@
 
 Implements RFC 7016 §3.5.1 by ordinary endpoints.  The man-in-the-middle mode of the article of 2011
 cannot be had by pretending to be a client: the peer that asks by fingerprint notices (RFC 7425 §7).
-So the server has a relay endpoint for a client, with a port and a peer id of its own, which the
-client's peers use in place of the client's:
+So the server has a relay endpoint for a client, with a port and a peer id of its own.  The client's
+peers use these in place of the client's:
 
     player --- session ---> publisher's relay endpoint
                             player's relay endpoint --- session ---> publisher
@@ -16,7 +16,7 @@ client may trust it as it trusts the server.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.rtmfp.crypto.epd import Epd
@@ -185,7 +185,7 @@ class PeerRelays:
             here = SocketAddress(*player.place.address, Origin.RELAY)
             hello = ForwardedInitiatorHello(opening.epd, here, opening.tag)
             # RFC 7016 §3.5.1.6 [introduction]
-            connection.transport.session.queue_chunk(hello)
+            cast("Session", connection.transport.session).queue_chunk(hello)
 
 
 class RelayEndpoint(EndpointListener):

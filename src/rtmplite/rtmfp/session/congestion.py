@@ -6,7 +6,7 @@ sends no real-time data leaves room for sessions that do: other sessions of the 
 those that the far end receives from others.
 """
 
-from math import ceil, inf
+from math import inf
 from typing import Final
 
 from rtmplite.rtmfp.session.rtt import RoundTrip
@@ -142,12 +142,15 @@ class CongestionControl:
     Frames of real-time data leave gaps, so their sender is cut from its window, not from what
     happened to be in flight.
     Departs from RFC 7016 §A.2 [full-window-grows]: a window counts as full when less than a 64th of
-    it is free, as data leave in whole packets and, by the burst's alarm, one by one.
+    it is free, as data leave in whole packets and, by the burst's alarm, one by one.  Real-time
+    data let it grow while half of it is used: they are all there is to send, and a window that just
+    holds them delays each key frame, and all that follow a loss, by round trips.
     """
 
     __slots__ = (
         "_before",
         "_is_full",
+        "_is_half_full",
         "_lost",
         "_notices",
         "_recovery",
@@ -173,7 +176,7 @@ class CongestionControl:
         self.ssthresh: float = inf
         self.acked_bytes_accumulator = self.acked_bytes_this_packet = 0
         self.pre_ack_outstanding = 0
-        self._is_full = False
+        self._is_full = self._is_half_full = False
         self.any_naks = self.any_acks = False
         self.lost = 0
         self._recovery = self._before = self._lost = 0
@@ -193,6 +196,7 @@ class CongestionControl:
         """Note that `outstanding` bytes are in flight, and no more can leave now: §A.2."""
         self.pre_ack_outstanding = outstanding
         self._is_full = outstanding > self.cwnd - self.cwnd // 64
+        self._is_half_full = outstanding > self.cwnd // 2
 
     def begin(self) -> None:
         """Start a received packet, before its chunks: §A.2."""
@@ -233,7 +237,9 @@ class CongestionControl:
         if self.lost:
             self._shrink(tc_sent, fastgrow)
             self._recovery = outstanding
-        elif self.any_acks and not self.any_naks and self._is_full:
+            return
+        is_used = self._is_half_full if tc_sent else self._is_full
+        if self.any_acks and not self.any_naks and is_used:
             increase = self._grow_fast() if fastgrow else self._grow_slowly(tc_sent)
             # §A.2 [increase-capped]; §3.5.2 [not-above-slow-start]
             self.cwnd = max(self.cwnd + min(increase, SMSS), CWND_INIT)
@@ -271,10 +277,12 @@ class CongestionControl:
         """Return the growth that leaves room for real-time data: §A.2.
 
         A session that sends real-time data itself grows faster: §3.5.2.1.
-        Departs from RFC 7016 §A.2 [yielding-increase]: it grows by twice 24 bytes a share.
+        Departs from RFC 7016 §A.2 [yielding-increase]: it grows by twice 24 bytes a share, and
+        starts up like any other.  A quarter of that would delay the first second of a stream,
+        which begins with its largest frame; and a stream overshoots by no more than it has to send.
         """
         if self.cwnd < self.ssthresh and tc_sent:  # §3.5.2.1 [no-slow-start]
-            return ceil(self.acked_bytes_this_packet / 4)
+            return self.acked_bytes_this_packet
         return (48 if tc_sent else 24) * self._shares(4800)  # §3.5.2.1 [half-percent]
 
     def _shares(self, most: int) -> int:

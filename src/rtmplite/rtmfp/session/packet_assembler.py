@@ -50,7 +50,7 @@ class PacketProtection:
         """Return the bytes of chunks that fit in a datagram of `size` bytes: §3.6.2.2."""
         return self._cipher.room(size - _ID_BYTES) - _HEADER_MOST
 
-    def seal(self, chunks: bytes, now: float, *, critical: bool = False) -> bytes:
+    def seal(self, chunks: bytes | bytearray, now: float, *, critical: bool = False) -> bytes:
         """Return a datagram; `critical` says that real-time data is in it: §2.2.2, §3.5.2."""
         timestamp, echo = self._round_trip.stamp(now)
         flags = int(self._mode)
@@ -58,7 +58,7 @@ class PacketProtection:
             flags |= TIME_CRITICAL
         if self._notices.others(self, now):  # §3.5.2 [tcr-when-others]
             flags |= TIME_CRITICAL_REVERSE
-        packet = encode_header(flags, timestamp, echo) + chunks
+        packet = b"".join((encode_header(flags, timestamp, echo), chunks))
         return scramble(self._far_id, self._cipher.seal(packet))
 
     def open(self, encrypted: bytes) -> tuple[bytes, int, int | None, int | None, int]:
@@ -134,7 +134,7 @@ class PacketAssembler:
                     recv.assemble(chunks, room)
             if not chunks:  # §2.2.4 [one-chunk]: no flow was ready after all
                 break
-            self._post(bytes(chunks), to, now, critical=critical)
+            self._post(chunks, to, now, critical=critical)
         send.filled()
 
     def ask(self, chunk: Chunk, to: Address, now: float) -> None:
@@ -152,5 +152,7 @@ class PacketAssembler:
         datagrams, self._datagrams = self._datagrams, []
         return datagrams
 
-    def _post(self, chunks: bytes, to: Address, now: float, *, critical: bool = False) -> None:
+    def _post(
+        self, chunks: bytes | bytearray, to: Address, now: float, *, critical: bool = False
+    ) -> None:
         self._datagrams.append((self._protection.seal(chunks, now, critical=critical), to))

@@ -5,9 +5,9 @@ Forward Sequence Number (FSN) tells the receiver not to wait for it.
 """
 
 from collections import deque
-from collections.abc import Iterable
 from enum import IntEnum
 from math import inf
+from struct import Struct
 from typing import Final, Protocol
 
 from rtmplite.errors import LocalError
@@ -16,6 +16,7 @@ from rtmplite.rtmfp.session.flow_states import FIGURE_19, SendDo, SendEvent, Sen
 from rtmplite.rtmfp.session.heirs import open_to_heirs
 from rtmplite.rtmfp.session.limits import SessionLimits
 from rtmplite.rtmfp.session.send_queue import ENTRY_BYTES, Entry, Outgoing, SendQueue
+from rtmplite.rtmfp.wire.fast_path import Ranges
 from rtmplite.rtmfp.wire.flow_chunks import flow_options
 from rtmplite.rtmfp.wire.option import encode_options
 from rtmplite.rtmfp.wire.vlu import encode_vlu
@@ -23,6 +24,7 @@ from rtmplite.rtmfp.wire.vlu import encode_vlu
 RX_BUFFER_SIZE: Final = 65536  # bytes, before the receiver says otherwise: §3.6.2
 LINGER_SECONDS: Final = 130.0  # §3.6.2.11 [lingers-130]
 _WHOLE, _BEGIN, _END, _MIDDLE = 0x00, 0x10, 0x20, 0x30  # fragmentControl in its place: §2.3.11
+_HEAD: Final = Struct("!BHB")  # type, length and flags: §2.3, §2.3.11
 _OPTIONS, _ABANDON, _FINAL = 0x80, 0x02, 0x01
 _NUMBERS: Final = 10 + 3  # a sequence number and an fsnOffset of the longest we write
 _CHUNK: Final = 3 + 1  # type, length and flags
@@ -190,9 +192,7 @@ class SendFlow:
         if not self.exception:
             self._on(SendEvent.EXCEPTION, now, code)
 
-    def acknowledge(
-        self, ranges: Iterable[tuple[int, int]], buffer_bytes: int, now: float
-    ) -> tuple[int, bool]:
+    def acknowledge(self, ranges: Ranges, buffer_bytes: int, now: float) -> tuple[int, bool]:
         """Take an acknowledgement: §3.6.2.4.
 
         Returns how many bytes are outstanding no more, and whether `queued` is lower than before.
@@ -306,7 +306,7 @@ class SendFlow:
         # §3.6.2.3.2 [next-user-data] [first-is-user-data], §2.3.12 [follows-user-data]
         if follows:
             length = 1 + len(data)
-            return b"\x11%c%c%c%b" % (length >> 8, length & 0xFF, flags, data)
+            return _HEAD.pack(0x11, length, flags) + data
         # §2.3.11.1.1 [until-acknowledged] [once-in-a-packet]
         # §2.3.11.1.2 [until-acknowledged] [once-in-a-packet]
         options = self._startup_options if is_first else b""
@@ -314,7 +314,7 @@ class SendFlow:
             flags |= _OPTIONS
         numbers = encode_vlu(number) + encode_vlu(number - fsn)
         length = 1 + len(self._id) + len(numbers) + len(options) + len(data)
-        head = b"\x10%c%c%c" % (length >> 8, length & 0xFF, flags)
+        head = _HEAD.pack(0x10, length, flags)
         return b"".join((head, self._id, numbers, options, data))
 
     def _trim(self) -> int:

@@ -121,7 +121,12 @@ class SendQueue:
         An acknowledgement takes time only for the entries that it is the first to name, however
         large its ranges are and however often it is repeated.
         """
-        holes = self._gone.holes(first, min(last, self.unsent - 1))
+        last = min(last, self.unsent - 1)
+        if not self._gone.gaps:  # the usual case: all are there, from the first on
+            start, end = max(first - self._first, 0), last - self._first + 1
+            found = [self._entries[at] for at in range(start, end)]
+            return [entry for entry in found if entry is not None]
+        holes = self._gone.holes(first, last)
         found = [self._entries[number - self._first] for hole in holes for number in hole]
         return [entry for entry in found if entry is not None]
 

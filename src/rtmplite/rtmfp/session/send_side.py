@@ -17,7 +17,8 @@ from rtmplite.rtmfp.session.recv_flow import RecvFlow
 from rtmplite.rtmfp.session.rtt import RoundTrip
 from rtmplite.rtmfp.session.send_flow import LINGER_SECONDS, FlowSender, Priority, SendFlow
 from rtmplite.rtmfp.session.send_queue import Entry
-from rtmplite.rtmfp.wire.acks import DataAckBitmap, DataAckRanges
+from rtmplite.rtmfp.wire.acks import BUFFER_BLOCK
+from rtmplite.rtmfp.wire.fast_path import Ranges
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException
 
 PROBE_SECONDS: Final = 1.0  # §3.6.2.9.1
@@ -108,7 +109,7 @@ class SendSide:
         self._ready.pop(flow, None)
 
     def assemble(self, packet: bytearray, limit: int, now: float) -> bool:
-        """Add user data up to `limit`, by priority and in turn; whether critical: §3.6.2.3."""
+        """Add user data up to `limit`, by priority, in turn; true if it is critical: §3.6.2.3."""
         start = len(packet)
         critical = False
         for flow in self._turns():
@@ -148,12 +149,12 @@ class SendSide:
         self._lose(self.flight.time_out())
         self.congestion.moved()
 
-    def on_ack(self, chunk: DataAckBitmap | DataAckRanges, now: float) -> None:
-        """Take an acknowledgement: §3.6.2.4."""
-        flow = self.flows.get(chunk.flow_id)
+    def on_ack(self, flow_id: int, blocks: int, ranges: Ranges, now: float) -> None:
+        """Take an acknowledgement with a window of `blocks`, the first range from 0: §3.6.2.4."""
+        flow = self.flows.get(flow_id)
         if flow is None:
             return
-        count, is_further = flow.acknowledge(chunk.ranges(), chunk.buffer_bytes_available, now)
+        count, is_further = flow.acknowledge(ranges, blocks * BUFFER_BLOCK, now)
         self.congestion.acknowledged(count)
         if flow.has_entries:
             self.ready(flow)

@@ -20,7 +20,11 @@ from rtmplite.rtmfp.session.heirs import open_to_heirs
 from rtmplite.rtmfp.session.keepalive import Keepalive
 from rtmplite.rtmfp.session.limits import SessionBudget, SessionLimits
 from rtmplite.rtmfp.session.mobility import SECRET_BYTES, Mobility
-from rtmplite.rtmfp.session.packet_assembler import PacketAssembler, PacketProtection
+from rtmplite.rtmfp.session.packet_assembler import (
+    TIME_CRITICAL,
+    PacketAssembler,
+    PacketProtection,
+)
 from rtmplite.rtmfp.session.path_mtu import PathMtu
 from rtmplite.rtmfp.session.recv_flow import FlowReceiver, RecvFlow, RecvSide
 from rtmplite.rtmfp.session.rtt import RoundTrip
@@ -36,7 +40,7 @@ from rtmplite.rtmfp.wire.control_chunks import (
     SessionClose,
     SessionCloseAck,
 )
-from rtmplite.rtmfp.wire.fast_path import read_next_user_data, read_user_data
+from rtmplite.rtmfp.wire.fast_path import read_next_user_data, read_range_ack, read_user_data
 from rtmplite.rtmfp.wire.flow_chunks import BufferProbe, FlowException, NextUserData, UserData
 from rtmplite.rtmfp.wire.vlu import MAX
 
@@ -53,10 +57,18 @@ _Before = tuple[int, int, int] | None  # flow, number and FSN of the fragment be
 
 
 class ChunkDispatch:
-    """Takes packets apart: user data for `recv`, others for `on_chunk`: §2.2.4, §3.6.3.2."""
+    """Takes packets apart: user data for `recv`, usual acknowledgements for `send`.
 
-    def __init__(self, recv: RecvSide, on_chunk: Callable[[Chunk, Address, float], None]) -> None:
-        self._recv, self._on_chunk = recv, on_chunk
+    §2.2.4, §3.6.3.2.  Any other chunk is an object for `on_chunk`.
+    """
+
+    def __init__(
+        self,
+        recv: RecvSide,
+        send: SendSide,
+        on_chunk: Callable[[Chunk, Address, float], None],
+    ) -> None:
+        self._recv, self._send, self._on_chunk = recv, send, on_chunk
 
     def read(self, packet: bytes, at: int, source: Address, now: float) -> bool:
         """Take the chunks from `at` on; return whether there was user data: §3.6.3.2."""
@@ -71,6 +83,8 @@ class ChunkDispatch:
                 if type_id in _FRAGMENTS:
                     before = self._take_fragment(type_id, packet, start, at, before, now)
                     has_data = has_data or before is not None
+                elif type_id == DataAckRanges.type_id:
+                    self._send.on_ack(*read_range_ack(packet[start:at]), now)
                 elif (parse := PARSERS.get(type_id)) is not None:
                     self._on_chunk(parse(packet[start:at]), source, now)
             except RemoteError:  # §2.3: a damaged chunk is skipped, and what numbers itself by it
@@ -168,7 +182,7 @@ class Session:
         self._send = SendSide(self.round_trip, self.congestion, limits, self._wake)
         budget = budget or SessionBudget(_UNBOUNDED)
         self._recv = RecvSide(self._send.flows, limits, self._ask, self._wake, budget)
-        self._dispatch = ChunkDispatch(self._recv, self._take_chunk)
+        self._dispatch = ChunkDispatch(self._recv, self._send, self._take_chunk)
         self._assembler = PacketAssembler(self._protection, self._mtu, self._send, self._recv)
         self._on_work = on_work
         self._is_awake = self._is_behind = False  # the second: a packet came since `take`
@@ -261,7 +275,9 @@ class Session:
         if has_data:
             self.keepalive.expects = True
         if self.state is State.OPEN:
-            self._end_packet(has_data, source, now)
+            if has_data:
+                self._recv.end_packet(critical=flags & TIME_CRITICAL != 0)
+            self._end_packet(source, now)
 
     def take(self, now: float) -> list[tuple[bytes, Address]]:
         """Return the datagrams to send now, each with its destination.
@@ -329,8 +345,9 @@ class Session:
                 self._on(Event.CLOSE_ACK, now, "closed there")  # §3.5.5 [close-ack-closes]
             case _ if self.state is not State.OPEN:
                 return
-            case DataAckRanges() | DataAckBitmap():
-                self._send.on_ack(chunk, now)
+            case DataAckBitmap():
+                blocks = chunk.buffer_blocks_available
+                self._send.on_ack(chunk.flow_id, blocks, list(chunk.ranges()), now)
             case Ping():
                 # §3.5.4 [ping-reply] [only-in-response], §2.3.9 [answered-at-once],
                 # §2.3.10 [echo-unaltered]
@@ -344,10 +361,8 @@ class Session:
             case ForwardedInitiatorHello():  # §2.3.3 [fihello-only-in]
                 self.listener.on_forwarded_hello(self, chunk, now)
 
-    def _end_packet(self, has_data: bool, source: Address, now: float) -> None:
-        """Act on all chunks of a packet together: §3.6.2.5, §3.6.3.2, §3.5.4.2."""
-        if has_data:
-            self._recv.end_packet()
+    def _end_packet(self, source: Address, now: float) -> None:
+        """Act on all chunks of a packet together: §3.6.2.5, §3.5.4.2."""
         self._send.end_packet(now)
         # §3.5.4.2 [check-new-address]
         if source != self.address and (message := self._mobility.question(source, now)):

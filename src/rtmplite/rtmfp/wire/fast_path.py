@@ -16,6 +16,7 @@ _OPTIONS, _ABANDON = 0x80, 0x02  # bits OPT and ABN: §2.3.11
 _FLAGS_TIME: Final = Struct("!BH")
 _FLAGS_TIMES: Final = Struct("!BHH")
 
+Ranges = list[tuple[int, int]]
 Fields = tuple[int, int, int, int, bytes, tuple[Option, ...] | None]
 
 
@@ -79,3 +80,21 @@ def read_next_user_data(
     if flags & _OPTIONS:
         options, at = parse_option_list(packet[:end], at)
     return flags, packet[at:end], options
+
+
+def read_range_ack(payload: bytes) -> tuple[int, int, Ranges]:
+    """Return flow, blocks and ranges, as `DataAckRanges` does: §2.3.14."""
+    flow_id, at = decode_vlu(payload)
+    blocks, at = decode_vlu(payload, at)
+    last, at = decode_vlu(payload, at)
+    ranges = [(0, last)]
+    while at < len(payload):
+        try:
+            missing, at = decode_vlu(payload, at)
+            received, at = decode_vlu(payload, at)
+        except RemoteError:  # the range that is cut off is not there
+            break
+        first = last + missing + 2
+        last = first + received
+        ranges.append((first, last))
+    return flow_id, blocks, ranges

@@ -98,7 +98,7 @@ class UserData:
 
 @dataclass(frozen=True, slots=True)
 class NextUserData:
-    """The fragment after that of the chunk before it, so without numbers: §2.3.12."""
+    """The fragment that follows that of the chunk before it, and needs no numbers: §2.3.12."""
 
     type_id: ClassVar[int] = 0x11
     data: bytes = b""

@@ -31,6 +31,8 @@ from rtmplite.rtmfp.wire.chunks import (
 _TIME_CRITICAL, _TIME_CRITICAL_REVERSE = 0x80, 0x40  # bits TC and TCR: §2.2.4
 _TIMESTAMP, _TIMESTAMP_ECHO, _MODE = 0x08, 0x04, 0x03  # bits TS, TSE and MOD
 _U16: Final = Struct("!H")
+# §2.1.1 [big-endian]
+_WORD, _TWO_WORDS, _THREE_WORDS = Struct("!I"), Struct("!2I"), Struct("!3I")
 
 
 class Mode(IntEnum):
@@ -129,7 +131,8 @@ def scramble(session_id: int, encrypted: bytes) -> bytes:
     """
     if not 0 <= session_id < 1 << 32:
         raise LocalError(f"{session_id} is no session ID of 32 bits")
-    return (session_id ^ _fold(encrypted)).to_bytes(4, "big") + encrypted
+    first, second = _TWO_WORDS.unpack_from(encrypted.ljust(8, b"\0"))
+    return _WORD.pack(session_id ^ first ^ second) + encrypted
 
 
 def unscramble(datagram: bytes | memoryview) -> tuple[int, bytes]:
@@ -137,19 +140,18 @@ def unscramble(datagram: bytes | memoryview) -> tuple[int, bytes]:
 
     Raises RemoteError for a datagram too short for a session ID.
     """
+    return session_id_of(datagram), bytes(datagram[4:])
+
+
+def session_id_of(datagram: bytes | memoryview) -> int:
+    """Return the session ID alone: as `unscramble`."""
     if len(datagram) < 4:  # §2 [truncation-noticed]
         raise RemoteError("a datagram too short for a session ID")
-    encrypted = bytes(datagram[4:])
-    return int.from_bytes(datagram[:4], "big") ^ _fold(encrypted), encrypted
-
-
-def _fold(encrypted: bytes) -> int:
-    """XOR the first two words, padded with zeros if short: §2.2.2 [scrambled] [short-is-padded].
-
-    All words are in network byte order: §2.1.1 [big-endian].
-    """
-    head = encrypted[:8].ljust(8, b"\0")
-    return int.from_bytes(head[:4], "big") ^ int.from_bytes(head[4:], "big")
+    # §2.2.2 [scrambled] [short-is-padded], §2.1.1 [big-endian]
+    if len(datagram) < _THREE_WORDS.size:
+        datagram = bytes(datagram).ljust(_THREE_WORDS.size, b"\0")
+    scrambled, first, second = _THREE_WORDS.unpack_from(datagram)
+    return int(scrambled ^ first ^ second)
 
 
 def _encode_time(ticks: int) -> bytes:

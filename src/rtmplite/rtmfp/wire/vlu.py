@@ -15,6 +15,7 @@ from rtmplite.errors import LocalError, RemoteError
 
 MAX: Final = (1 << 64) - 1  # what §2.1.2 [vlu-64-bits] asks for; nothing counts further
 _ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
+_FURTHER: Final = tuple(bytes((value | 0x80,)) for value in range(0x80))
 
 
 def encode_vlu(value: int) -> bytes:
@@ -26,11 +27,10 @@ def encode_vlu(value: int) -> bytes:
         return _ONE_BYTE[value]
     if not 0 <= value <= MAX:
         raise LocalError(f"{value} does not fit the 64 bits of a VLU")
-    out = bytearray((value & 0x7F,))
+    out = _ONE_BYTE[value & 0x7F]
     while value := value >> 7:
-        out.append(value & 0x7F | 0x80)  # §2.1.2 [vlu-layout]
-    out.reverse()
-    return bytes(out)
+        out = _FURTHER[value & 0x7F] + out  # §2.1.2 [vlu-layout]
+    return out
 
 
 def decode_vlu(data: bytes, at: int = 0) -> tuple[int, int]:

@@ -14,7 +14,7 @@ is proportional to the bytes, whatever the size of the pieces.
 """
 
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from rtmplite.errors import RemoteError
 from rtmplite.limits.memory_budget import Account, MemoryBudget
@@ -42,6 +42,21 @@ _WHOLE_HEADERS: Final = (12, 8, 4, 1)  # by type, with a basic header of one byt
 _TWO_WORDS: Final = Struct(">II").unpack_from  # basic header's last byte, time; length, type
 _WORD: Final = Struct(">I").unpack_from
 _STREAM_ID: Final = Struct("<I").unpack_from
+
+
+class ChunkStreamState(NamedTuple):
+    """A chunk stream between two messages, for somebody who reads on: §5.3.1.
+
+    `longest` is the length of a message that comes in one chunk, `delta` what the last time field
+    said.
+    """
+
+    chunk_stream_id: int
+    stream_id: int
+    timestamp: int
+    delta: int
+    length: int
+    longest: int
 
 
 class _Incoming:
@@ -125,6 +140,30 @@ class ChunkReader:
             if len(messages) > most:
                 raise RemoteError("a flood of tiny messages")
         return messages
+
+    def state(self, type_id: int, stream_id: int) -> ChunkStreamState | None:
+        """The chunk stream whose last message was of this type and stream; None within a chunk.
+
+        Nor in front of an extended timestamp, or with a basic header of two octets: §5.3.1.1.
+        """
+        if self._left or self._kept:
+            return None
+        for number, stream in self._streams.items():
+            if (stream.type_id, stream.stream_id) == (type_id, stream_id) and number <= 0x3F:
+                if stream.partial or stream.extended:
+                    return None
+                longest = min(self.chunk_size, self.max_message)
+                state = stream.stream_id, stream.timestamp, stream.delta, stream.length
+                return ChunkStreamState(number, *state, longest)
+        return None
+
+    def went_on(
+        self, chunk_stream_id: int, octets: int, timestamp: int, delta: int, length: int
+    ) -> None:
+        """Follow whole messages that were read elsewhere, from `state` on: §5.3.1, §5.4.3."""
+        stream = self._streams[chunk_stream_id]
+        self.bytes_received += octets
+        stream.timestamp, stream.delta, stream.length = timestamp, delta, length
 
     def _whole(self, data: bytes, at: int) -> tuple[Message, int] | None:
         """Read a whole message of one chunk; give it and where the next one begins.

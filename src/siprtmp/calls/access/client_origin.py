@@ -1,8 +1,8 @@
 """The host of the RTMP client for which this process has made a SIP request.
 
 Own design: to the registrar every REGISTER of a rich client comes from this process.  Without the
-client's host, wrong passwords of one client would make all others wait, and log lines could not
-name it (RFC 3261 §26.1 leaves guessing to the server).
+client's host, wrong passwords of one client would make all others wait.  Log lines could not name
+it (RFC 3261 §26.1 leaves guessing to the server).
 """
 
 from collections import OrderedDict
@@ -18,11 +18,16 @@ MAX_CALL_IDS: Final = 20_000
 class ClientOrigin:
     """The host of the client behind a request that was born here.
 
-    `line_host(uri)` is the host of the line that is logged in as `uri`, None if there is none.
+    `line_host(uri)` is the host of the line that is logged in as `uri`, None if there is none;
+    `elsewhere(call_id)` that of the client for which another worker registers.
     """
 
-    def __init__(self, line_host: Callable[[Uri], str | None]) -> None:
-        self._line_host = line_host
+    def __init__(
+        self,
+        line_host: Callable[[Uri], str | None],
+        elsewhere: Callable[[str], str | None] = lambda call_id: None,
+    ) -> None:
+        self._line_host, self._elsewhere = line_host, elsewhere
         self._hosts: OrderedDict[str, str] = OrderedDict()  # by the Call-ID of a registration
 
     def registers(self, call_id: str, host: str) -> None:
@@ -36,6 +41,7 @@ class ClientOrigin:
         if request.method != "REGISTER":
             return self._line_host(request.from_.uri)
         host = self._hosts.get(request.call_id)
-        if host is not None:
-            self._hosts.move_to_end(request.call_id)
+        if host is None:
+            return self._elsewhere(request.call_id)
+        self._hosts.move_to_end(request.call_id)
         return host

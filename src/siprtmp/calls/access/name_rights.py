@@ -1,7 +1,7 @@
 """Which client may have a name, and so gets its calls and hears them.
 
-Own design: RFC 3261 §26.1.1 wants proof of a user before its calls go to a contact, and a stream or
-a line that takes calls is a registration in all but name.  A user's name belongs to the client that
+Own design: RFC 3261 §26.1.1 wants proof of a user before its calls go to a contact.  A stream or a
+line that takes calls is a registration in all but name.  A user's name belongs to the client that
 has proved that user's password, a trunk's number to the user that the trunk's table names.  Where
 no password can prove anything, the first one keeps a name: a phone that has registered, or the
 client that holds it.

@@ -5,6 +5,7 @@ member that is the loudest, from its next key frame on; they are passed on as th
 members that see need to understand them.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from p2psip.stack.fair_pool import Pool
@@ -103,7 +104,7 @@ class Audience(Screen):
 
     def end(self, now: float) -> None:
         """End the stream with the last member."""
-        self._live.on_players_changed = None
+        self._live.on_players_changed = self._live.ask_key_frame = None
         self._live.end(now)
 
 
@@ -121,6 +122,7 @@ class Room:
         self._speaker: Member | None = None
         self.wants_key_frame = False  # a member lacks a frame
         self._shown_since = 0.0
+        self.on_members: Callable[[Room], object] = lambda room: None
 
     def reserve(self, holder: str, *, is_known: bool) -> "Place | None":
         """A place for one more of this host or user, None if the room is full for it.
@@ -145,6 +147,7 @@ class Room:
             self._audience_seat = self.mixer.sit(hearing(self._audience), now)
         member = Member(self, screen, now)
         self.members.append(member)
+        self.on_members(self)
         self._wake()
         if self._speaker is not None:  # the new member sees from the next key frame on
             self._speaker.screen.ask_key_frame(now)
@@ -154,11 +157,13 @@ class Room:
         """The room's stream; who plays it hears and sees everybody."""
         live = self._registry.open(APP, self.name)
         live.on_players_changed = self._players_changed
+        live.ask_key_frame = self._ask_key_frame
         return live
 
     def left(self, member: Member, now: float) -> None:
         if member in self.members:
             self.members.remove(member)
+            self.on_members(self)
         if self._speaker is member:
             self._speaker = None
         if not self.members:
@@ -202,7 +207,11 @@ class Room:
         member.screen.ask_key_frame(now)
 
     def _players_changed(self, live: LiveStream, now: float) -> None:
-        if live.players and self._speaker is not None:
+        if live.players:
+            self._ask_key_frame(now)
+
+    def _ask_key_frame(self, now: float) -> None:
+        if self._speaker is not None:
             self._speaker.screen.ask_key_frame(now)
 
     def _close(self, now: float) -> None:

@@ -12,6 +12,7 @@ from p2psip.errors import RemoteError
 from p2psip.sip.message import Request
 from p2psip.stack.request_origin import host_of
 from p2psip.stack.stack import ServerHandle
+from rtmplite.flv.headers import is_header
 from rtmplite.live.streams import Registry
 from rtmplite.rtmp.application import OpenApplication
 from rtmplite.rtmp.netconnection import NetConnection
@@ -22,6 +23,7 @@ from siprtmp.calls.conference.room import APP, Member, Place, Room, Screen
 from siprtmp.calls.home import (
     BAD_NAME,
     KEY_FRAME_WANTED,
+    NO_ROOM,
     NOT_FOUND,
     UNSUITABLE,
     CallHome,
@@ -54,7 +56,7 @@ class RoomApplication(OpenApplication):
     ) -> None:
         room = self.rooms.get(stream.path)
         if room is None:
-            stream.reject_publish(BAD_NAME, "There is no such room.", now)
+            stream.reject_publish(BAD_NAME, NO_ROOM, now)
         elif may_publish(self.home, connection, stream, now):
             payer = self.home.payer(stream.client, None, stream.query)
             if place := room.reserve(payer, is_known=True):
@@ -67,7 +69,7 @@ class RoomApplication(OpenApplication):
     ) -> None:
         room = self.rooms.get(stream.path)
         if room is None:
-            stream.reject_play(NOT_FOUND, "There is no such room.", now)
+            stream.reject_play(NOT_FOUND, NO_ROOM, now)
         elif may_play(self.home, connection, stream, now):
             stream.accept_play(room.open(), now)
 
@@ -129,7 +131,10 @@ class RoomPublisher(Screen):
 
 
 class RoomPhone(CallObserver, MediaSink, Screen):
-    """A phone that calls a room: the observer and the sink of its call."""
+    """A phone that calls a room: the observer and the sink of its call.
+
+    It is a member from its ACK on; media may come before that, and their headers come once.
+    """
 
     def __init__(self, room: Room, home: CallHome) -> None:
         super().__init__()
@@ -138,6 +143,7 @@ class RoomPhone(CallObserver, MediaSink, Screen):
         self._call = Call(self, self, home.context)
         self._member: Member | None = None
         self._place: Place | None = None
+        self._headers: dict[int, bytes] = {}  # of the codecs, by type
 
     def incoming(self, server: ServerHandle, now: float) -> None:
         """Answer at once: RFC 3261 §13.3.1.4.  The caller has its place from here on."""
@@ -172,6 +178,8 @@ class RoomPhone(CallObserver, MediaSink, Screen):
         if self._member is None:
             self._member = self._room.enter(self, now)
             self._call.log.event("room-enter", room=self._room.name)
+            for type_id, payload in self._headers.items():
+                self._member.write(type_id, payload, now)
 
     def on_call_cancelled(self, now: float) -> None:
         self.on_call_over("cancelled", now)
@@ -186,6 +194,8 @@ class RoomPhone(CallObserver, MediaSink, Screen):
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         if self._member is not None:
             self._member.write(type_id, payload, now)
+        elif is_header(type_id, payload):
+            self._headers[type_id] = payload
 
     def on_key_frame_wanted(self) -> None:
         self._room.wants_key_frame = True

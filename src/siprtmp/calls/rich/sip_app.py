@@ -26,6 +26,7 @@ from siprtmp.calls.rich.line import Account, Line
 from siprtmp.calls.trunks import LINE_PARAM
 
 APP: Final = "sip"
+ELSEWHERE: Final = "Logged in elsewhere."
 
 Identity = tuple[str, str, int | None]
 """User, domain, and for a foreign domain its port."""
@@ -67,6 +68,11 @@ class SipApplication:
 
     def __len__(self) -> int:
         return len(self._lines)
+
+    @property
+    def identities(self) -> list[str]:
+        """The identities of all lines, as user@domain."""
+        return [f"{user}@{domain}" for user, domain, _ in self._lines]
 
     # -- Application --------------------------------------------------------------------
 
@@ -120,6 +126,8 @@ class SipApplication:
                 del self._lines[self._home.canonical(line.account.identity)]
             if self._by_token.get(connection.id) is line:
                 del self._by_token[connection.id]
+                key = self._home.canonical(line.account.identity)
+                self._home.neighbours.has_line_no_more(key, connection.id)
             line.close(now)
             if line.registration is not None:
                 self._registered.pop(line.registration, None)
@@ -230,16 +238,27 @@ class SipApplication:
         `keep_first` decides which of the two stays.  One that has proved nothing replaces only what
         the same holder has, and has not proved either: a program that connects again.
         """
-        key = self._home.canonical(line.account.identity)
-        first = self._lines.get(key)
+        key, others = self._home.canonical(line.account.identity), self._home.neighbours
+        first, elsewhere = self._lines.get(key), others.line(key)
+        is_proving, before = self._is_proving(line), list[tuple[Holder, bool]]()
         if first is not None and first is not line:
-            is_same = not (self._is_proving(first) or first.holder.isdisjoint(line.holder))
-            if self._keep_first or not (self._is_proving(line) or is_same):
+            before.append((first.holder, self._is_proving(first)))
+        if elsewhere is not None:
+            before.append((elsewhere.holder, elsewhere.is_proving))
+        for holder, was_proving in before:
+            is_same = not (was_proving or holder.isdisjoint(line.holder))
+            if self._keep_first or not (is_proving or is_same):
                 return False
         self._lines[key] = self._by_token[line.connection.id] = line
+        others.has_line(key, line.connection.id, line.host, line.holder, is_proving=is_proving)
         if first is not None and first is not line:
-            first.connection.close(now, "Logged in elsewhere.", "NetConnection.Connect.Closed")
+            first.connection.close(now, ELSEWHERE, "NetConnection.Connect.Closed")
         return True
+
+    def log_out(self, key: Identity, now: float) -> None:
+        """Close the line of an identity that has logged in at another worker."""
+        if (line := self._lines.pop(key, None)) is not None:
+            line.connection.close(now, ELSEWHERE, "NetConnection.Connect.Closed")
 
     def _line_of(self, connection: NetConnection, stream: ServerStream, now: float) -> Line | None:
         """The connection's line, or a new one for `alice@host/local` as ffmpeg splits it."""

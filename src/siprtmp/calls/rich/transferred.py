@@ -51,7 +51,7 @@ class TransferredCall(CallObserver, MediaSink):
         return self._user.host
 
     @property
-    def payer(self) -> str:
+    def payer(self) -> str | None:
         return self._user.payer
 
     def takes(self, codec: str) -> bool:

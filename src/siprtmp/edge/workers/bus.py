@@ -4,14 +4,13 @@ Own design: each worker has a connection of its own to each other one, over a Un
 folder of mode 0700, and writes on it only; what it reads comes by theirs.  A message is one line of
 JSON.  A connection that ends means that the worker at its other end has ended, or was stuck for so
 long that `MAX_WAITING` bytes have waited for it; the next one begins with `greeting`, all that a
-worker must know which has just started, so nothing needs to be remembered for it.
+worker must know which has just started, so nothing needs to be remembered for it.  However long
+that is, it is sent: what may wait is counted beside it.
 """
 
 import json
 import logging
-import os
 import socket
-import struct
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -23,16 +22,17 @@ from gevent.event import AsyncResult, Event
 from gevent.server import StreamServer
 
 from rtmplite.net.clock import now
-from siprtmp.edge.workers.place import WorkerPlace
+from siprtmp.edge.workers.place import WorkerPlace, is_ours
 
 log: Final = logging.getLogger(__name__)
 
 MAX_WAITING: Final = 8 * 1024 * 1024  # bytes for a worker that does not read
+MAX_OFFERED: Final = 1024 * 1024  # bytes that wait where no more is offered
 MAX_LINE: Final = 64 * 1024 * 1024  # bytes of one message; all calls of a worker are one
 AGAIN: Final = 0.2  # s until another attempt to reach a worker
 TIMEOUT: Final = 1.0  # s for an answer
 READ: Final = 1 << 16
-_CREDENTIALS: Final = struct.Struct("=iII")  # Source: struct ucred of Linux: pid, uid, gid
+MAX_READERS: Final = 256  # connections at once, of workers and of whoever says nothing
 
 Message = dict[str, Any]
 
@@ -58,7 +58,7 @@ class Bus:
         self._asked: dict[int, AsyncResult[Any]] = {}
         self._number = 0
         listener = gevent.socket.socket(fileno=place.bus.detach())
-        self._server = StreamServer(listener, self._serve)
+        self._server = StreamServer(listener, self._serve, spawn=MAX_READERS)
 
     def start(self) -> None:
         """Take messages, and connect to the others."""
@@ -77,6 +77,11 @@ class Bus:
         for number, way in self._ways.items():
             if worker in (None, number):
                 way.put(message)
+
+    def offer(self, message: Message, worker: int) -> None:
+        """Send what may be lost on the way, as a peer may send more of it than a worker reads."""
+        if (way := self._ways.get(worker)) is not None and way.has_room:
+            way.put(message)
 
     def ask(self, message: Message, worker: int) -> Any:
         """Give the answer of one worker; None if there is none within `TIMEOUT`."""
@@ -105,7 +110,7 @@ class Bus:
 
     def _serve(self, connected: Any, address: object) -> None:
         """Read what one worker says, until it ends."""
-        if not _is_ours(connected):
+        if not is_ours(connected):
             return
         try:
             self._read(connected)
@@ -175,11 +180,16 @@ class _Way:
     def stop(self) -> None:
         self._greenlet.kill()
 
+    @property
+    def has_room(self) -> bool:
+        """Whether so little waits that more may be offered."""
+        return self._size < MAX_OFFERED
+
     def put(self, message: Message) -> None:
         """Send a message, if there is a connection: a later one begins with the greeting."""
         if self._connected is None:
             return
-        data = json.dumps(message).encode("ascii") + b"\n"
+        data = _line(message)
         self._size += len(data)
         if self._size > MAX_WAITING:
             log.warning("worker %d does not read the bus", self._worker)
@@ -200,11 +210,10 @@ class _Way:
             connected.connect(self._place.bus_path(self._worker))
             self._waiting.clear()
             self._size, self._connected = 0, connected
-            self.put({"worker": self._place.index})
-            for message in self._greeting():
-                self.put(message)
+            greeting = b"".join(map(_line, [{"worker": self._place.index}, *self._greeting()]))
             watch = gevent.spawn(self._watch, connected)
             try:
+                connected.sendall(greeting)
                 while self._connected is connected:
                     self._there.wait()
                     self._there.clear()
@@ -224,10 +233,8 @@ class _Way:
             self._there.set()
 
 
-def _is_ours(connected: Any) -> bool:
-    """Whether a process of the same user is at the other end."""
-    said = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return bool(_CREDENTIALS.unpack(said)[1] == os.getuid())
+def _line(message: Message) -> bytes:
+    return json.dumps(message).encode("ascii") + b"\n"
 
 
 def _lines(connected: Any) -> Iterator[Message]:
@@ -240,3 +247,5 @@ def _lines(connected: Any) -> Iterator[Message]:
             yield from map(json.loads, lines)
         if len(data) > MAX_LINE:
             return
+        if len(piece) == READ:  # more is there, such as a long greeting: media come first
+            gevent.sleep(0)

@@ -25,8 +25,10 @@ from rtmplite.rtmp.message_transport import ConnectionLimits
 from rtmplite.rtmp.netconnection import NetConnection
 from rtmplite.rtmp.netstream import ServerStream
 from rtmplite.rtmp.server import ServerConnection
+from siprtmp.edge.workers.place import is_ours
 
 BACKOFF = ReconnectBackoff(first=0.1, most=1.0)
+MAX_CONNECTIONS = 10_000  # the streams that other workers take
 NOBODY = ("127.0.0.1", 0)  # as the address of a peer without one
 
 
@@ -73,7 +75,10 @@ class LocalDialer(Dialer):
 
 
 class LocalListener(TcpConnections[ServerConnection]):
-    """Gives the streams that are published here to the other workers."""
+    """Gives the streams that are published here to the other workers.
+
+    They may wait for those that are pulled here, by `pulls(app, name)`.
+    """
 
     def __init__(
         self,
@@ -81,11 +86,12 @@ class LocalListener(TcpConnections[ServerConnection]):
         registry: Registry,
         limits: ConnectionLimits,
         merge_ms: float,
+        pulls: Callable[[str, str], bool],
     ) -> None:
         super().__init__(merge_ms)
         listener.setblocking(False)
         self._listener, self._registry, self._limits = listener, registry, limits
-        self._application = _OwnStreams()
+        self._application = _OwnStreams(pulls)
         self._acceptor = self._loop.io(listener.fileno(), WATCH_READ)
 
     def start(self) -> None:
@@ -111,6 +117,9 @@ class LocalListener(TcpConnections[ServerConnection]):
             connected, _ = self._listener.accept()
         except OSError:
             return
+        if not is_ours(connected) or len(self.connections) >= MAX_CONNECTIONS:
+            connected.close()
+            return
         connected.setblocking(False)
         machine = ServerConnection(
             lambda name: self._application, self._registry, os.urandom, now(), limits=self._limits
@@ -120,13 +129,19 @@ class LocalListener(TcpConnections[ServerConnection]):
 
 
 class _OwnStreams(OpenApplication):
-    """Plays the streams whose publishers are here, of all applications."""
+    """Plays the streams whose publishers are here, of all applications, and those of `pulls`."""
+
+    def __init__(self, pulls: Callable[[str, str], bool]) -> None:
+        self._pulls = pulls
 
     def on_play(
         self, connection: NetConnection, stream: ServerStream, name: str, now: float
     ) -> None:
         live = connection.registry.get(connection.app, name)
-        if live is None or not live.publishing or live.is_copy:
+        is_here = live is not None and live.publishing
+        if not is_here and self._pulls(connection.app, name):
+            live = connection.registry.open(connection.app, name)
+        elif not is_here or live is None or live.is_copy:
             stream.reject_play("NetStream.Play.StreamNotFound", "It has ended.", now)
-        else:
-            stream.accept_play(live, now)
+            return
+        stream.accept_play(live, now)

@@ -8,21 +8,27 @@ waits in the queue of a socket instead of being refused.
 import os
 import shutil
 import socket
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Final
+from typing import Any, Final
 
+from p2psip.net.driver import PortsElsewhere, SipPorts
 from rtmplite.net.addresses import not_had, written
 from rtmplite.net.server.rtmp_listener import listening
+from siprtmp.edge.workers.kept_figures import KeptFigures
+from siprtmp.edge.workers.rtmfp_sockets import ids_of, rtmfp_sockets
 from siprtmp.edge.workers.shared_counts import SharedConnectionLimit, SharedCounts
+from siprtmp.edge.workers.sip_sockets import sip_ports
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.settings.table import ListenerSettings
 
 SHARED: Final = ("rtmp", "rtmps", "http")  # the listeners that all workers serve
 BACKLOG: Final = 64
+_CREDENTIALS: Final = struct.Struct("=iII")  # Source: struct ucred of Linux: pid, uid, gid
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +36,8 @@ class WorkerPlace:
     """The place of worker `index` among `count`; the first one is 0.
 
     `opened` are its sockets by the names of options.  `bus` and `streams` listen for the other
-    workers, which find them by `bus_path` and `streams_path` of its index.
+    workers, which find them by `bus_path` and `streams_path` of its index.  The first one has the
+    sockets of SIP.
     """
 
     index: int
@@ -40,11 +47,18 @@ class WorkerPlace:
     bus: socket.socket
     streams: socket.socket
     counts: SharedCounts
+    kept: KeptFigures
+    sip: SipPorts | PortsElsewhere | None = None
 
     @property
     def is_first(self) -> bool:
         """Whether this worker has what only one process can have."""
         return self.index == 0
+
+    @property
+    def session_ids(self) -> range:
+        """The RTMFP session IDs of this worker: see `rtmfp_sockets`."""
+        return ids_of(self.index, self.count)
 
     @property
     def others(self) -> list[int]:
@@ -67,6 +81,14 @@ class WorkerPlace:
         """Close the sockets."""
         for each in (*self.opened.values(), self.bus, self.streams):
             each.close()
+        if self.sip is not None:
+            self.sip.close()
+
+
+def is_ours(connected: Any) -> bool:
+    """Whether a process of the same user is at the other end of a Unix socket."""
+    said = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return bool(_CREDENTIALS.unpack(said)[1] == os.getuid())
 
 
 def open_places(at: ListenerSettings, count: int) -> list[WorkerPlace]:
@@ -74,14 +96,20 @@ def open_places(at: ListenerSettings, count: int) -> list[WorkerPlace]:
 
     The folder of the bus is its owner's alone.  ConfigError also if there can be none.
     """
-    shared = [_listening(name, getattr(at, name), count) for name in SHARED]
-    folder, counts = Path(_made(count)), SharedCounts(count)
+    shared = {name: _listening(name, getattr(at, name), count) for name in SHARED}
+    if at.rtmfp is not None:
+        shared["rtmfp"] = rtmfp_sockets(at.rtmfp, count)
+    sip = sip_ports(at) if at.sip else None
+    elsewhere = None if sip is None else PortsElsewhere(sip)
+    folder, counts, kept = Path(_made(count)), SharedCounts(count), KeptFigures(count)
     places = []
     try:
         for index in range(count):
-            opened = {name: each[index] for name, each in zip(SHARED, shared, strict=True) if each}
+            opened = {name: each[index] for name, each in shared.items() if each}
             bus, streams = (_local(folder / f"{name}-{index}") for name in ("bus", "streams"))
-            places.append(WorkerPlace(index, count, folder, opened, bus, streams, counts))
+            of_sip = elsewhere if index else sip
+            place = WorkerPlace(index, count, folder, opened, bus, streams, counts, kept, of_sip)
+            places.append(place)
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise _no_folder(count, error, f"{folder}: ") from None

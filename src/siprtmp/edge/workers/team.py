@@ -6,12 +6,14 @@ published here.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from itertools import chain
+from typing import Any, Final
 
 import gevent
 
 from rtmplite.live.streams import LiveStream, Registry
 from rtmplite.net.clock import now as clock
+from rtmplite.relay.rules import Relays
 from rtmplite.rtmp.application import APP, LiveApplication, may_replace
 from rtmplite.rtmp.message_transport import ConnectionLimits
 from rtmplite.rtmp.netconnection import Application, NetConnection
@@ -23,12 +25,16 @@ from siprtmp.edge.workers.directory import Directory, Key
 from siprtmp.edge.workers.local_links import Copy, LocalDialer, LocalListener
 from siprtmp.edge.workers.place import WorkerPlace
 
+FIRST: Final = 0  # the worker that pulls
+
 
 class Team:
     """The other workers, as one of them sees them.
 
     `registry` has the streams here, `live` is the application that publishes them; `limits` and
-    `merge_ms` are those of connections.
+    `merge_ms` are those of connections.  What `relays` pull, the first worker does for all.
+    `handlers` take the messages of the bus, `greeters` give
+    those with which it begins, and `on_lost` are told of a worker that has ended.
     """
 
     def __init__(
@@ -38,10 +44,15 @@ class Team:
         live: LiveApplication,
         limits: ConnectionLimits,
         merge_ms: float,
+        relays: Relays,
     ) -> None:
         self.place, self._registry, self._limits = place, registry, limits
-        self.directory, self._copies = Directory(), dict[Key, Copy]()
-        self._local = LocalListener(place.streams, registry, limits, merge_ms)
+        self.directory, self._copies, self._relays = Directory(), dict[Key, Copy](), relays
+        relays.is_elsewhere = lambda app, name: not self._pulls((app, name))
+        self._local = LocalListener(
+            *(place.streams, registry, limits, merge_ms),
+            lambda app, name: place.is_first and relays.can_fetch(app, name),
+        )
         self._dialer = LocalDialer(place.streams_path, merge_ms)
         self._dialer.tick = self._tick
         self.handlers: dict[str, Any] = {
@@ -49,7 +60,9 @@ class Team:
             "unpublish": self._unpublished,
             "claim": self._claimed,
         }
-        self.bus = Bus(place, self.handlers, self._greeting, self._lost)
+        self.greeters: list[Callable[[], Iterator[Message]]] = [self._greeting]
+        self.on_lost: list[Callable[[int], object]] = [self._lost]
+        self.bus = Bus(place, self.handlers, self._greet, self._left)
         live.is_elsewhere = lambda path: self.directory.owner((APP, path)) is not None
         registry.shared = SharedObjects(limits=SharedLimits(objects=0))  # of whom, would they be?
         registry.on_begin.append(self._begun)
@@ -111,13 +124,23 @@ class Team:
             self.bus.tell({"do": "unpublish", "key": (live.app, live.name)})
         self._look(live, now)
 
+    def _pulls(self, key: Key) -> bool:
+        """Whether this worker is to pull a stream, if there is a rule for it."""
+        return self.place.is_first and self.directory.owner(key) is None
+
+    def _source(self, key: Key) -> int | None:
+        """The worker from which a stream is taken: that with the publisher, or the one to pull."""
+        owner = self.directory.owner(key)
+        is_pulled = owner is None and not self.place.is_first and self._relays.can_fetch(*key)
+        return FIRST if is_pulled else owner
+
     def _look(self, live: LiveStream, now: float) -> None:
         """Take the stream from another worker while it is there and is played here.
 
         The bus tells of its end before the last media have come: the copy is left until its own.
         """
         key = (live.app, live.name)
-        owner = self.directory.owner(key)
+        owner = self._source(key)
         is_ours = live.publishing and not live.is_copy
         wanted = live.players > 0 and owner is not None and not is_ours
         copy = self._copies.get(key)
@@ -136,6 +159,13 @@ class Team:
             copy.tick(now)
 
     # -- what others tell -------------------------------------------------------------------
+
+    def _greet(self) -> Iterator[Message]:
+        return chain.from_iterable(each() for each in self.greeters)
+
+    def _left(self, worker: int) -> None:
+        for each in self.on_lost:
+            each(worker)
 
     def _greeting(self) -> Iterator[Message]:
         return ({"do": "publish", "key": (live.app, live.name)} for live in self.own())

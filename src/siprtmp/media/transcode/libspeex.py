@@ -52,7 +52,7 @@ def is_available() -> bool:
 
 
 def encoder(rate: int) -> Callable[["array[int]"], bytes]:
-    """A function from the samples of a frame, 20 ms at 8000 or 16000 Hz, to its payload."""
+    """Make a function that encodes the samples of one frame, 20 ms at 8000 or 16000 Hz."""
     library = _library()
     assert library is not None
     state = library.speex_encoder_init(library.speex_lib_get_mode(_MODES[rate]))

@@ -21,7 +21,7 @@ Resample = Callable[["AudioFrame"], "list[AudioFrame]"]
 
 
 def resampler(sample_format: str, rate: int, frame_size: int = 0) -> Resample:
-    """A function from frames to those of `sample_format`, of one channel, at `rate`.
+    """Make a function that turns frames into frames of `sample_format`, one channel and `rate`.
 
     The first frame settles what is taken; another format or rate raises ValueError.  With
     `frame_size` each frame that comes out has so many samples.
@@ -67,7 +67,6 @@ def _one_processor() -> Iterator[None]:
 
 
 def as_frame(samples: "array[int]", rate: int) -> "AudioFrame":
-    """Make a frame of the samples of one channel."""
     import av
 
     frame = av.AudioFrame("s16", "mono", len(samples))

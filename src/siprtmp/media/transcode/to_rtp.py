@@ -3,7 +3,7 @@
 Implements RFC 3551 §4.2 (one packet time a packet) between a decoder and an encoder, and RFC 3551
 §4.5, RFC 7587 §4.2 and RFC 5574 §3.3: how much audio makes a payload.
 
-Own design: the time of the packets is counted in samples, as `FlvToRtp` counts it, so a gap in the
+Own design: the time of the packets is counted in samples, as `FlvToRtp` counts it.  So a gap in the
 publisher's time is a gap in that of RTP, and clocks that drift apart are set right 40 ms at a time.
 One packet time of samples is encoded at once, since the encoders of ffmpeg take frames of one size:
 G.711 and L16 are made here, G.722 and Opus by PyAV, and Speex by libspeex.

@@ -64,7 +64,7 @@ class FlvToVideo(ABC):
         self._time: int | None = None  # ms, unbounded
 
     def anew(self) -> Self:
-        """Another one that packs in the same way, and has seen nothing yet."""
+        """Make a packetizer that packs in the same way, and has seen nothing yet."""
         return type(self)(self.max_octets)
 
     def convert(self, body: bytes, timestamp_ms: int) -> list[Packet]:
@@ -146,7 +146,8 @@ class FlvToUnits(FlvToVideo):
 
     def _pack(self, data: bytes, is_key: bool, shown: int) -> Payloads:
         units = split_units(data, self._record.length_size)
-        kept = [unit for unit in units if self._kind(unit) in (*self.slices, *self.sets)]
+        usual = (*self.slices, *self.sets)
+        kept = [unit for unit in units if self._kind(unit) in usual]
         kinds = {self._kind(unit) for unit in kept}
         is_key |= not kinds.isdisjoint(self.intra)
         if kinds.isdisjoint(self.slices) or (self._waiting and not is_key):
@@ -263,7 +264,7 @@ class FlvToVp8(FlvToVideo):
         self._numbers = numbers or _picture_ids()
 
     def anew(self) -> Self:
-        """Another one that goes on with the numbers: RFC 7741 §4.2."""
+        """Make a packetizer that continues the picture numbers of this one: RFC 7741 §4.2."""
         return type(self)(self.max_octets, self._numbers)
 
     def _begin(self, header: bytes) -> None:

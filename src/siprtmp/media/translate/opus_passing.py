@@ -107,8 +107,13 @@ class OpusToFlv(AudioToFlv):
         if ssrc != self._ssrc:
             self._restart(ssrc)
         at = self.clock.milliseconds(timestamp, arrival_ms)
-        tag = at, _tag(AudioPacketType.CODED_FRAMES, payload)
+        tag = at, opus_tag(payload)
         return [(at, _tag(AudioPacketType.SEQUENCE_START, HEAD)), tag] if is_first else [tag]
+
+
+def opus_tag(packet: bytes) -> bytes:
+    """The tag body of an Opus packet: E-RTMP v2 §"Enhanced Audio"."""
+    return _tag(AudioPacketType.CODED_FRAMES, packet)
 
 
 def _tag(kind: AudioPacketType, data: bytes) -> bytes:

@@ -103,6 +103,7 @@ class H264ToFlv(VideoToFlv[AccessUnit]):
 
     name = H264
     _new_sets: Callable[[], Sets] = AvcSets
+    _parts: tuple[H264Unpacker, AccessUnitAssembler]
 
     def __init__(self, sprop_units: Sequence[bytes] = ()) -> None:
         super().__init__()
@@ -112,7 +113,19 @@ class H264ToFlv(VideoToFlv[AccessUnit]):
         self._config: SupportsBytes | None = None  # as last sent
 
     def _taker(self) -> Callable[[int, int, bool, bytes], list[AccessUnit]]:
-        return _units(H264Unpacker(), AccessUnitAssembler())
+        self._parts = parts = H264Unpacker(), AccessUnitAssembler()
+        return _units(*parts)
+
+    @property
+    def is_between(self) -> bool:
+        """Whether the next packet begins an access unit, which its marker ends: RFC 6184 §5.1."""
+        return all(part.is_between for part in self._parts)
+
+    def went_on(self, sequence: int, timestamp: int) -> None:
+        """Go on with the packet of this number, after whole access units: RFC 6184 §7.1."""
+        unpacker, assembler = self._parts
+        unpacker.went_on(sequence, timestamp)
+        assembler.went_on(timestamp)
 
     @staticmethod
     def _is_slice(unit: bytes) -> bool:
@@ -176,7 +189,8 @@ class H265ToFlv(H264ToFlv):
     _new_sets = HevcSets
 
     def _taker(self) -> Callable[[int, int, bool, bytes], list[AccessUnit]]:
-        return _units(H265Unpacker(), H265AccessUnitAssembler())
+        self._parts = parts = H265Unpacker(), H265AccessUnitAssembler()
+        return _units(*parts)
 
     @staticmethod
     def _is_slice(unit: bytes) -> bool:

@@ -1,9 +1,9 @@
 """Frames of one call that are decoded and encoded, in a thread, one piece of work at a time.
 
 Own design: the loop hands over what has come since the last piece and goes on; the result comes
-back by a callback.  What is late is decoded and not encoded, and if even that takes too long,
-frames are dropped up to the next key frame, since later frames depend on them: a call is better
-with fewer frames than with old ones.
+back by a callback.  What is late is decoded and not encoded.  If even that takes too long, frames
+are dropped up to the next key frame, since later frames depend on them: a call is better with fewer
+frames than with old ones.
 """
 
 from collections.abc import Callable, Iterable
@@ -106,7 +106,6 @@ class VideoWorker:
         self._start()
 
     def want_key_frame(self) -> None:
-        """Make the next frame a key frame."""
         self._wants_key = True
 
     def close(self) -> None:

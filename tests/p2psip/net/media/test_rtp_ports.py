@@ -366,6 +366,36 @@ def test_a_nat_that_rebinds_is_found_again(open_port, phone, heard, monkeypatch)
     rebound.close()
 
 
+@pytest.mark.parametrize("nat", [True, False])
+def test_packets_that_are_not_authentic_move_nothing(open_port, phone, nat):
+    """Covers RFC 7362 §5: a receiver with keys says whose they are, and only then is one followed.
+
+    The phone is heard where it was signalled to be, whatever came from its host before.
+    """
+    port, forger = open_port(latch=nat), Phone()
+    taken = []
+
+    def authentic(data, now):
+        is_theirs = data[8:12] == b"\0\0\0\7"
+        taken.extend([data] * is_theirs)
+        return is_theirs
+
+    port.on_rtp = port.on_rtcp = authentic
+    port.hosts, port.remote = {LOOPBACK}, ("192.0.2.1", 9) if nat else phone.address
+    before = port.remote, port.remote_rtcp
+    stream(forger, port, 0, 12)
+    until(lambda: port.strangers == 12)
+    forger.rtcp.sendto(RTCP, (LOOPBACK, port.rtcp_port))
+    stream(phone, port, 0, 4, ssrc=7)
+    until(lambda: len(taken) == 4)
+    assert port.remote == phone.address and port.received == 4
+    forger.rtcp.sendto(RTCP, (LOOPBACK, port.rtcp_port))
+    phone.rtcp.sendto(RTCP[:4] + b"    \0\0\0\7", (LOOPBACK, port.rtcp_port))
+    until(lambda: len(taken) == 5)
+    assert port.remote_rtcp == (phone.rtcp_address if nat else before[1])
+    forger.close()
+
+
 def test_rtcp_behind_a_nat_comes_from_the_host_of_rtp(open_port, phone, heard):
     """Covers RFC 4961 §3."""
     port, other = open_port(latch=True), Phone("127.0.0.2")
@@ -396,7 +426,7 @@ def test_a_failing_callback_stops_nothing(phone, caplog):
     port.close()
 
 
-def test_a_callback_may_close_the_port(phone):
+def test_a_callback_may_close_the_port(phone, open_port, heard):
     """Covers RFC 3550 §11: a BYE may be processed in the very callback."""
     ports = []
     port = MediaPort(LOOPBACK, PortPool(), lambda *_: ports[0].close(), lambda *_: None)
@@ -405,7 +435,10 @@ def test_a_callback_may_close_the_port(phone):
     for number in range(3):
         phone.rtp.sendto(rtp(number), (LOOPBACK, port.rtp_port))
     until(lambda: port.received)
-    gevent.sleep(0.02)
+    other = open_port()
+    other.remote = phone.address
+    phone.rtp.sendto(rtp(3), (LOOPBACK, other.rtp_port))
+    until(lambda: heard == [("rtp", rtp(3))])
     assert port.received == 1 and port.failures == 0
     port.send_rtp(b"too late")
     port.send_rtcp(b"too late")

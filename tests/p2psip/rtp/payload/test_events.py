@@ -104,6 +104,19 @@ def test_the_next_key_begins_anew():
     assert (at, marker, *parse_events(data)) == (5000, True, TelephoneEvent(2, 400, False, 10))
 
 
+def test_keys_that_a_stall_brings_together_are_heard_each():
+    """Covers RFC 4733 §2.5.1.2: each has a timestamp of its own, also where audio stood still."""
+    sender, position, now = EventSender(RATE), 0xFFFFFFF0, 0.0
+    for _ in range(2):
+        sender.press(EventPress(7, 0.06), 0.0)
+    packets = []
+    while sender.deadline is not None:
+        now += 1.0
+        packets += [(now, *packet) for packet in sender.tick(now, position)]
+    assert hear(packets) == [EventBegan(7, 10), EventEnded(7, 480, True)] * 2
+    assert {timestamp for _, timestamp, _, _ in packets} == {position, position + 480 & 0xFFFFFFFF}
+
+
 def test_a_long_event_is_one_event_in_segments():
     """Covers RFC 4733 §2.5.1.3 [max-duration-without-end] [segment-begins-where-the-last-ended]
     [no-marker-on-segments] [last-segment-has-end] and §2.5.2.3
@@ -152,6 +165,19 @@ def test_a_late_call_makes_one_report():
     [(_, _, data)] = sender.tick(0.73, 5840)
     assert parse_events(data)[0].duration == 5840
     assert sender.tick(0.73 + INTERVAL / 2, 0) == []
+
+
+@pytest.mark.parametrize("late", [0.1, 0.4])
+def test_a_key_that_is_told_of_late_is_seen_to_begin(late):
+    """Covers RFC 4733 §2.5.1.2: a report without the end comes first; baresip 1.0 acts at it."""
+    sender = EventSender(RATE)
+    sender.press(EventPress(5, 0.1), 0.0)
+    sender.tick(0.0, 99)
+    sent = [(late, *packet) for packet in sender.tick(late, 99)] + play(sender, 99)
+    assert [(at, marker) for _, at, marker, _ in sent] == [(99, True), *[(99, False)] * 3]
+    reports = [parse_events(data)[0] for *_, data in sent]
+    assert [(each.duration, each.end) for each in reports] == [(800, False), *[(800, True)] * 3]
+    assert hear(sent) == [EventBegan(5, 10), EventEnded(5, 800, True)]
 
 
 def test_no_more_is_sent_after_clear():

@@ -8,6 +8,7 @@ from support.rtmp.flv_world import (
     INTER,
     KEY,
     SOUND,
+    Studio,
     admits_all_but,
     all_of,
     status,
@@ -25,7 +26,7 @@ from rtmplite.live.slow_consumer import SlowConsumerPolicy
 from rtmplite.net import read_budget
 from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
-from rtmplite.net.http import flv_viewer, websocket
+from rtmplite.net.http import flv_http, flv_viewer, websocket
 
 
 @pytest.fixture
@@ -285,3 +286,18 @@ def test_bytes_are_made_once(studio, monkeypatch):
     room.live.write(9, 80, KEY, now())
     room.live.end(now())
     assert len({all_of(viewer) for viewer in viewers}) == 1 and len(made) == 1
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_who_never_sends_the_rest_of_a_request_does_not_stay(studio, monkeypatch, capfd, is_read):
+    """Own design: neither a place nor the log is anybody's to fill."""
+    monkeypatch.setattr(flv_http, "REQUEST_TIMEOUT", 0.1)
+
+    def other(environ, begin):
+        begin("200 OK", [("Content-Length", "2")])
+        return [environ["wsgi.input"].read(5) if is_read else b"ok"]
+
+    monkeypatch.setattr(Studio, "other", staticmethod(other))
+    slow = studio().get("/other", "POST", "Content-Length: 5")
+    assert all_of(slow).endswith(b"" if is_read else b"ok")
+    assert "Traceback" not in capfd.readouterr().err

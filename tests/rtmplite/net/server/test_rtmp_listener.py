@@ -228,8 +228,9 @@ def test_paused_input_comes_later(serve):
     server = serve()
     client = RtmpClient.connect(server.url)
     client.send("pause")
-    waiting = gevent.spawn(client.call, "later")
     [peer] = server._peers
+    until(lambda: not peer.transport.reading)
+    waiting = gevent.spawn(client.call, "later")
     socket.wait_read(peer._socket.fileno(), 20)  # where it stays
     assert not waiting.ready()
     server.connections[0].resume_reading()

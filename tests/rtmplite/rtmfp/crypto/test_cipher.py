@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from support.mutations import mutations, peak
 
 from rtmplite.errors import LocalError, RemoteError
+from rtmplite.rtmfp.crypto.blocks import checksum
 from rtmplite.rtmfp.crypto.cipher import (
     KEY_LENGTH,
     CbcDecryptor,
@@ -18,7 +19,6 @@ from rtmplite.rtmfp.crypto.cipher import (
     Protection,
     ReplayWindow,
     Sealer,
-    checksum,
     default_cipher,
 )
 from rtmplite.rtmfp.wire.vlu import decode_vlu, encode_vlu

@@ -1,6 +1,7 @@
 """A whole endpoint: in bad weather, under attack, and with much to do."""
 
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 from support.rtmfp.endpoints import (
@@ -106,13 +107,28 @@ def test_sessions_are_found_by_id_wherever_packets_come_from():
 
 def test_what_comes_for_a_session_is_told_from_what_strangers_say():
     """Covers RFC 7016 §3.3 [found-by-id]: without a look at what the packet holds."""
-    _, server, client, _ = met()
+    world, server, client, _ = met()
     known = server.endpoint.sessions[0].near_id
-    assert server.endpoint.is_of_session(scramble(known, bytes(32)))
-    assert not server.endpoint.is_of_session(scramble(known ^ 1, bytes(32)))
-    assert not server.endpoint.is_of_session(scramble(0, bytes(32)))
-    assert not server.endpoint.is_of_session(b"short")
-    assert client.endpoint.is_of_session(scramble(client.session.near_id, bytes(32)))
+    strange = [scramble(known ^ 1, bytes(32)), scramble(0, bytes(32)), b"short", b"sho", b""]
+    datagrams = [(each, THIRD) for each in (scramble(known, bytes(32)), *strange)]
+    others = [(each, THIRD) for each in strange]
+    assert server.endpoint.receive_known(datagrams, world.link.now) == others
+    assert server.endpoint.invalid == 1
+    mine = scramble(client.session.near_id, bytes(32)), THIRD
+    assert client.endpoint.receive_known([mine, mine], world.link.now) == []
+    assert client.endpoint.invalid == 2
+
+
+def test_what_one_datagram_breaks_does_not_stop_the_others():
+    """Own design: a bug costs what met it."""
+    bugs = []
+    world, server, _, _ = met()
+    known = server.endpoint.sessions[0].near_id
+    server.endpoint._on_bug = bugs.append
+    server.endpoint.table.by_id[known ^ 1] = SimpleNamespace(session=None)
+    datagrams = [(scramble(each, bytes(32)), THIRD) for each in (known ^ 1, 0)]
+    assert server.endpoint.receive_known(datagrams, world.link.now) == datagrams[1:]
+    assert len(bugs) == 1
 
 
 def test_two_sessions_between_the_same_ports():

@@ -2,9 +2,10 @@
 
 from random import Random
 
+import pytest
 from support.rtmfp.endpoints import CLIENT, SERVER, THIRD, World
 
-from rtmplite.rtmfp.endpoint.session_table import SessionEntry, Table
+from rtmplite.rtmfp.endpoint.session_table import ALL_IDS, SessionEntry, Table
 from rtmplite.rtmfp.session.session import State
 
 
@@ -42,13 +43,16 @@ def held(near_id, address=CLIENT, certificate=b"client#1"):
     return one
 
 
-def table():
+def table(**options):
     def name(certificate):
         return certificate.partition(b"#")[0]
 
-    return Table(Random(1).randbytes, lambda certificate: b"epd " + name(certificate), name)
+    return Table(
+        Random(1).randbytes, lambda certificate: b"epd " + name(certificate), name, **options
+    )
 
 
+@pytest.mark.sources  # its sessions are not real ones
 def test_all_ways_to_find_a_session():
     """Own design: packets ask for the ID, the startup for the address and the identity."""
     sessions, one, two = table(), held(1), held(2, THIRD, b"client#2")
@@ -62,6 +66,7 @@ def test_all_ways_to_find_a_session():
     assert list(sessions.unproven) == [one, two]
 
 
+@pytest.mark.sources  # its sessions are not real ones
 def test_ids_are_drawn_until_one_is_free():
     """Covers RFC 7016 §3.5.1.1.2 [unique-near-id], §3.3 [zero-is-startup]."""
     sessions = table()
@@ -71,6 +76,20 @@ def test_ids_are_drawn_until_one_is_free():
     assert sessions.new_id({6}) == 7
 
 
+@pytest.mark.sources  # its sessions are not real ones
+def test_ids_are_drawn_from_the_share_of_a_process():
+    """Covers RFC 7016 §3.5.1.1.2 [unique-near-id]: no other one at the address has such an ID."""
+    sessions = table(ids=ALL_IDS[1::3])
+    assert {sessions.new_id(()) % 3 for _ in range(100)} == {1}
+    sessions._random = lambda size: b"\xff" * size
+    assert sessions.new_id(()) <= ALL_IDS[-1]
+    sessions = table(ids=ALL_IDS[0::3])
+    drawn = [0, 2]
+    sessions._random = lambda size: drawn.pop(0).to_bytes(size)
+    assert sessions.new_id(()) == 6
+
+
+@pytest.mark.sources  # its sessions are not real ones
 def test_only_the_proven_and_open_are_reachable():
     """Own design: and of these the latest."""
     sessions, one, two = table(), held(1), held(2, THIRD)
@@ -85,6 +104,7 @@ def test_only_the_proven_and_open_are_reachable():
     assert list(sessions.unproven) == []
 
 
+@pytest.mark.sources  # its sessions are not real ones
 def test_nothing_stays_of_what_is_discarded():
     """Covers RFC 7016 §5: nor does memory fill with what is over."""
     sessions, one, two = table(), held(1), held(2, THIRD)
@@ -100,6 +120,7 @@ def test_nothing_stays_of_what_is_discarded():
     assert (sessions.by_id, sessions.unproven, *indexes) == ({}, {}, {}, {}, {})
 
 
+@pytest.mark.sources  # its sessions are not real ones
 def test_events_reach_the_endpoint_and_then_the_user():
     """Own design: where nobody listens, flows are refused."""
     one = held(1)

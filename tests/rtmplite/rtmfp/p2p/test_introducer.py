@@ -75,6 +75,23 @@ def test_nobody_else_is(who, monkeypatch):
     assert asking.ask(source) == []
 
 
+@pytest.mark.parametrize(("apps", "count"), [(["other", "live"], 1), (["other"], 0), ([], 0)])
+def test_a_client_of_another_process_is_introduced_to_its_application(apps, count):
+    """Covers RFC 7016 §3.5.1.6 [introduction]: that process vouches for what it has accepted."""
+    asking = Asking(own=[("10.0.0.7", 40000)])
+    introducer, now = asking.world.user.introducer, asking.world.now
+    hello = InitiatorHello(Epd(fingerprint=asking.alice.peer_id).encode(), b"tag")
+
+    def judge(session):
+        return introducer.addresses_for(session, STRANGER, apps, now)
+
+    asking.server.hellos.introduce(hello, STRANGER, judge, now)
+    datagrams = asking.server.take(now)
+    assert [to for to, _ in asking.redirects(datagrams)] == [STRANGER] * count
+    assert len(datagrams) == 2 * count
+    assert introducer.apps_of(BOB) == ["live"] and introducer.apps_of(STRANGER) == []
+
+
 def test_who_is_not_accepted_yet_is_not_introduced_to_others(monkeypatch):
     """Own design: the other way round."""
     asking = Asking()

@@ -141,15 +141,28 @@ def test_who_yields_does_not_slow_start():
     assert congestion.cwnd == 49024
 
 
-def test_real_time_data_starts_up_by_a_quarter():
+def test_real_time_data_starts_up_as_fast_as_others():
     """Covers RFC 7016 §3.5.2.1 [no-slow-start]."""
     congestion = control()
     congestion.sent(100, True, 9.5)
     packet(congestion, acked=1001)
-    assert congestion.cwnd == 4380 + 251
+    assert congestion.cwnd == 4380 + 1001
     congestion.ssthresh = congestion.cwnd
     packet(congestion, acked=1)
     assert congestion.cwnd == congestion.ssthresh
+
+
+def test_real_time_data_grow_a_window_that_is_half_full():
+    """RFC 7016 §A.2: but not one that is emptier."""
+    congestion = control(cwnd=20_000)
+    congestion.sent(100, True, 9.5)
+    assert packet(congestion, outstanding=10_000, acked=1000).cwnd == 20_000
+    assert packet(congestion, outstanding=10_001, acked=1000).cwnd == 21_000
+    congestion.ssthresh = 20_000
+    packet(congestion, outstanding=11_000, acked=21_000 // 16)
+    assert congestion.cwnd == 21_048
+    packet(congestion, now=9.5 + NOTICE_SECONDS + 0.1, outstanding=20_000, acked=5000)
+    assert congestion.cwnd == 21_048
 
 
 @pytest.mark.parametrize(("critical", "bytes_a_share"), [(True, 48), (False, 24)])

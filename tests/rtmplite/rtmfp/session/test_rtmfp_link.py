@@ -107,7 +107,11 @@ def test_a_flow_goes_on_soon_after_an_end_has_moved(moving):
 
 @pytest.mark.parametrize("seed", (1, 2, 3))
 def test_live_video_on_a_path_with_loss(seed):
-    """RFC 7016 §3.6.2.3: 1 Mb/s at 25 frames a second, 100 ms and 1 % of loss: all frames, soon."""
+    """RFC 7016 §3.5.2: 1 Mb/s at 25 frames a second, 100 ms and 1 % of loss: all frames, soon.
+
+    A loss is noticed by three acknowledgements, of the next frame for most: some 40 ms.  With a
+    round trip for the repair 145 ms are the best that a sender without any window reaches.
+    """
     from rtmfp_link import Line, Link, Ours
 
     flows, frames = [], 500
@@ -127,5 +131,5 @@ def test_live_video_on_a_path_with_loss(seed):
     link.run(link.now + 3.0)
     assert [int.from_bytes(message[:4]) for _, message in ends[1].messages] == list(range(frames))
     late = sorted(at - 1.05 - number / 25 for number, (at, _) in enumerate(ends[1].messages))
-    assert late[frames // 2] < 0.1
-    assert late[frames * 99 // 100] < 0.7
+    assert late[frames // 2] < 0.02
+    assert late[frames * 99 // 100] < 0.2

@@ -1,7 +1,10 @@
 """Packets that are read together, as from a fast link or after a pause."""
 
+import pytest
 from support.rtmfp.pair import FAR, NEAR, Pair
 from support.rtmfp.wire import Sending
+
+from rtmplite.rtmfp.session.recv_flow import QUICK_PACKETS
 
 
 def test_packets_read_together_are_acknowledged_by_twos():
@@ -43,3 +46,21 @@ def test_the_window_grows_however_packets_are_bunched():
         for datagram, _ in pair.far.take(now):
             pair.near.receive(datagram[4:], FAR, now)
     assert turns <= 12  # 67, if there were one burst a turn
+
+
+@pytest.mark.parametrize("critical", [True, False])
+def test_the_first_real_time_packets_are_acknowledged_one_by_one(critical):
+    """RFC 7016 §3.6.3.4.1: so that the sender's window doubles in each round trip."""
+    pair = Pair()
+    flow = pair.near.open_flow(b"m", 0.0, time_critical=critical)
+    answers = []
+    for number in range(QUICK_PACKETS + 7):
+        flow.send(b"x", number / 100)
+        for datagram, _ in pair.near.take(number / 100):
+            pair.far.receive(datagram[4:], NEAR, number / 100)
+        for datagram, _ in pair.far.take(number / 100):
+            pair.near.receive(datagram[4:], FAR, number / 100)
+            answers.append(number)
+    last = QUICK_PACKETS if critical else 1
+    assert answers[:last] == list(range(last))
+    assert answers[last:] == list(range(last + 1, QUICK_PACKETS + 7, 2))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtmplite.rtmfp.crypto.cipher import checksum
+from rtmplite.rtmfp.crypto.blocks import checksum
 
 
 def by_the_word(data):

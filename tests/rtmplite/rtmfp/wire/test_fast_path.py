@@ -6,10 +6,12 @@ from hypothesis import strategies as st
 from support.mutations import mutations
 
 from rtmplite.errors import RemoteError
+from rtmplite.rtmfp.wire.acks import DataAckRanges
 from rtmplite.rtmfp.wire.fast_path import (
     encode_header,
     read_header,
     read_next_user_data,
+    read_range_ack,
     read_user_data,
 )
 from rtmplite.rtmfp.wire.flow_chunks import FragmentControl, NextUserData, UserData
@@ -31,6 +33,10 @@ user_data = st.builds(
     final=st.booleans(),
     options=options,
 )
+runs = st.lists(st.integers(1, 1 << 40), max_size=6).map(
+    lambda each: tuple(each[: len(each) // 2 * 2])
+)
+acks = st.builds(DataAckRanges, numbers, numbers, numbers, runs)
 times = st.none() | st.integers(0, 0xFFFF)
 
 
@@ -83,3 +89,17 @@ def test_headers(timestamp, echo, critical, reverse):
     for end in range(len(packet)):
         with pytest.raises(RemoteError):
             read_header(packet[:end])
+
+
+@given(mutations(acks.map(DataAckRanges.encode)))
+def test_acknowledgements(payload):
+    """RFC 7016 §2.3.14: both give the same ranges, or refuse the payload."""
+    try:
+        want = DataAckRanges.parse(payload)
+    except RemoteError:
+        with pytest.raises(RemoteError):
+            read_range_ack(payload)
+        return
+    flow_id, blocks, ranges = read_range_ack(payload)
+    assert (flow_id, blocks) == (want.flow_id, want.buffer_blocks_available)
+    assert ranges == list(want.ranges())

@@ -182,7 +182,9 @@ def test_unscrambling_undoes_scrambling(session_id, encrypted, kind):
 )
 def test_two_words_of_the_packet_scramble_the_session_id(session_id, encrypted, first):
     """Covers RFC 7016 §2.2.2 [scrambled] [short-is-padded], §2.1.1 [big-endian]."""
-    assert scramble(session_id, bytes.fromhex(encrypted))[:4] == bytes.fromhex(first)
+    datagram = scramble(session_id, bytes.fromhex(encrypted))
+    assert datagram[:4] == bytes.fromhex(first)
+    assert unscramble(datagram)[0] == session_id
 
 
 def test_session_ids_have_32_bits():

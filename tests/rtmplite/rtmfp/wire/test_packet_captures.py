@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.mutations import mutations, peak
 
 from rtmplite.errors import RemoteError
-from rtmplite.rtmfp.crypto.cipher import checksum
+from rtmplite.rtmfp.crypto.blocks import checksum
 from rtmplite.rtmfp.wire.chunks import encode_chunk, expand_next_user_data
 from rtmplite.rtmfp.wire.packet import Mode, Packet, unscramble
 from rtmplite.rtmfp.wire.vlu import decode_vlu

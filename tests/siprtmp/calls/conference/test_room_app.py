@@ -1,5 +1,7 @@
 """Conference rooms: phones and streams hear each other, and see who speaks."""
 
+from array import array
+
 import pytest
 from support.gateway.gateway_world import AUDIO, DESK, PCMA, PCMU, Desk, GatewayWorld, sdp
 from support.gateway.video_rig import HEADER, idr, inter, tag
@@ -16,6 +18,7 @@ from p2psip.ua.outside import outside_request
 from siprtmp.calls.conference import room as rooms
 from siprtmp.calls.conference import room_app as rooms_app
 from siprtmp.media.transcode import audio_decoder
+from siprtmp.media.transcode.to_flv import RATE, AacTags
 
 VIDEO = 9
 START = "NetStream.Publish.Start"
@@ -279,6 +282,37 @@ def test_who_enters_leaves_the_others_their_picture(world):
     tool.write(VIDEO, 120, stream, tag(inter(5)))
     assert seen[2:] == [tag(inter(5))]
     watcher.leave(world.now)
+
+
+def test_what_begins_before_the_ack_is_heard_and_seen(world, tone):
+    """Covers RFC 3261 §13.3.1.4: media overtake an ACK, and their headers come once."""
+    application = world.gateway.rooms
+    team, seen = application.rooms["team"], []
+    watcher = team.enter(Watcher(seen), world.now)
+    phone = rooms_app.RoomPhone(team, application.home)
+    early, late = tone[:2], tone[2:]
+    for body in early:
+        phone.on_tag(AUDIO, 0, body, world.now)
+    for body in (HEADER, tag(idr(1), key=True)):
+        phone.on_tag(VIDEO, 0, body, world.now)
+    assert len(application) == 1 and not seen
+    phone.on_call_up(None, world.now)
+    for body in late:
+        phone.on_tag(AUDIO, 20, body, world.now)
+    phone.on_tag(VIDEO, 40, tag(idr(2), key=True), world.now)
+    world.wait(0.5)
+    assert seen == [HEADER, tag(idr(2), key=True)]
+    assert team.members[1].seat.loudness > 0 and not team.members[1].unsuitable
+    phone.on_call_over("BYE", world.now)
+    watcher.leave(world.now)
+
+
+@pytest.fixture
+def tone():
+    """The tags of half a second of AAC, the header first."""
+    pytest.importorskip("av")
+    samples = array("h", ([6000] * 60 + [-6000] * 60) * 200)
+    return [body for _, body in AacTags().encode(samples, RATE, 0)]
 
 
 def test_pictures_are_those_of_who_speaks(world):

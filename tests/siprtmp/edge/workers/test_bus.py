@@ -5,7 +5,7 @@ import socket
 
 import gevent
 import pytest
-from support.sockets import until
+from support.sockets import is_closed, until
 
 from rtmplite.net.clock import now
 from siprtmp.edge.workers import bus as module
@@ -13,10 +13,12 @@ from siprtmp.edge.workers.bus import Bus
 from siprtmp.edge.workers.place import close_places, open_places
 from siprtmp.settings.table import ListenerSettings
 
+NOTHING = ListenerSettings(rtmp=None, rtmfp=None, sip=(), http=None)
+
 
 @pytest.fixture
 def places():
-    made = open_places(ListenerSettings(rtmp=None, http=None), 2)
+    made = open_places(NOTHING, 2)
     yield made
     close_places(made)
 
@@ -46,15 +48,6 @@ def other(places, first):
         connected.connect(places[0].bus_path(0))
         connected.setblocking(False)
         yield connected
-
-
-def is_closed(connected):
-    try:
-        return connected.recv(1) == b""
-    except BlockingIOError:
-        return False
-    except ConnectionResetError:
-        return True
 
 
 @pytest.mark.parametrize(
@@ -146,3 +139,60 @@ def test_a_worker_that_does_not_read_is_left_and_greeted_again(places, first, mo
     assert [*map(json.loads, data.splitlines())] == [{"worker": 0}, {"do": "hi"}, {"do": "last"}]
     for each in accepted:
         each.close()
+
+
+def test_a_greeting_is_sent_however_long_it_is(places, heard, monkeypatch):
+    """What is told while it is under way comes behind it, and is all that may wait."""
+    monkeypatch.setattr(module, "MAX_WAITING", 50_000)
+    text = "x" * 1000
+    names = [{"do": "name", "name": f"{number} {text}"} for number in range(2000)]
+    handlers = {"name": lambda *what: heard.append(what)}
+    greetings = [lambda: names, lambda: []]
+    buses = [
+        Bus(place, handlers, greeting, lambda worker: None)
+        for place, greeting in zip(places, greetings, strict=True)
+    ]
+    buses[0].start()
+    way = buses[0]._ways[1]
+    assert until(lambda: way._connected is not None)
+    last = {"do": "name", "name": "last"}
+    buses[0].tell(last)
+    buses[1].start()
+    assert until(lambda: len(heard) > len(names))
+    assert heard == [(0, each) for each in (*names, last)]
+    for each in buses:
+        each.stop()
+
+
+def test_what_is_offered_to_a_worker_that_does_not_read_is_lost(places, first, monkeypatch):
+    """The connection stays, with room for what must be told, and nothing more is kept."""
+    monkeypatch.setattr(module, "MAX_WAITING", 2_000_000)
+    monkeypatch.setattr(module, "MAX_OFFERED", 50_000)
+    listener, way = places[1].bus, first._ways[1]
+    assert until(lambda: way._connected is not None)
+    connected = way._connected
+    for _ in range(3000):
+        first.offer({"do": "say", "text": "x" * 1000}, 1)
+        if not way.has_room:
+            break
+        gevent.sleep(0)
+    waiting = way._size
+    assert 50_000 <= waiting < 52_000
+    for _ in range(2000):
+        first.offer({"do": "say", "text": "x" * 1000}, 1)
+    assert way._connected is connected and way._size == waiting
+    first.offer({"do": "say"}, 7)
+    first.tell({"do": "last"}, 1)
+    with listener.accept()[0] as accepted:
+        accepted.setblocking(False)
+        data = bytearray()
+
+        def read():
+            try:
+                data.extend(accepted.recv(1 << 16))
+            except BlockingIOError:
+                return False
+            return b"last" in data
+
+        assert until(read)
+    assert way._size < waiting

@@ -1,6 +1,8 @@
 """Which worker has which stream, and what holds for all of them together."""
 
-from siprtmp.edge.metrics import Histogram
+import json
+
+from siprtmp.edge.metrics import CallTotals, Histogram
 from siprtmp.edge.whole import added
 from siprtmp.edge.workers.directory import Directory
 from siprtmp.edge.workers.shared_counts import SharedConnectionLimit, SharedCounts
@@ -43,6 +45,28 @@ def test_figures_are_added_but_for_the_worst_and_the_words():
         {"version": "1", "streams": 1, "loop_lag_ms": 1.0, "calls": 1},
     ]
     assert added(several) == {"version": "1", "streams": 3, "loop_lag_ms": 3.0, "calls": 1}
+
+
+def test_scores_are_the_lowest_and_the_mean_of_all_calls():
+    none = {"calls": 0, "mos_lowest": None, "mos_mean": None}
+    several = [
+        {"calls": 1, "mos_lowest": 3.0, "mos_mean": 3.0},
+        {"calls": 3, "mos_lowest": 2.0, "mos_mean": 4.0},
+    ]
+    assert added([none, *several]) == {"calls": 4, "mos_lowest": 2.0, "mos_mean": 3.75}
+    assert added([none, none]) == none
+
+
+def test_calls_that_have_ended_are_those_of_all_workers():
+    one, other = CallTotals(), CallTotals()
+    one.ended["in", "answered"] += 2
+    other.ended["in", "answered"] += 1
+    other.ended["out", "busy"] += 1
+    other.left_out = 7
+    other.seconds.add(5)
+    one.load(json.loads(json.dumps(other.dump())))
+    assert one.ended == {("in", "answered"): 3, ("out", "busy"): 1}
+    assert (one.left_out, one.seconds.count) == (7, 1)
 
 
 def test_a_histogram_takes_the_counts_of_another():

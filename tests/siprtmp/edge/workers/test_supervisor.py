@@ -10,10 +10,12 @@ from siprtmp.edge.workers.place import close_places
 from siprtmp.edge.workers.supervisor import Supervisor
 from siprtmp.settings.table import ListenerSettings
 
+NOTHING = ListenerSettings(rtmp=None, rtmfp=None, sip=(), http=None)
+
 
 @pytest.fixture
 def supervisor():
-    made = Supervisor(ListenerSettings(rtmp=None, http=None), 2, 0.0, lambda *place: 0)
+    made = Supervisor(NOTHING, 2, 0.0, lambda *place: 0)
     yield made
     close_places(made._places)
     for each in (made._life, made._held, made._woken, made._waking):

@@ -12,6 +12,7 @@ from support.gateway.h264_world import (
     SEI,
     SETS,
     SPS,
+    main_sps,
     pass_on,
     picture,
     read,
@@ -142,7 +143,7 @@ def test_b_frames_get_composition_times(tells, start):
     """Covers FLV 10.1 §E.4.3.1 [composition-time]: time does not run backwards, and each picture is
     shown when its RTP timestamp says.
     """
-    machine = H264ToFlv([_sps(2 if tells else None), PPS])
+    machine = H264ToFlv([main_sps(2 if tells else None), PPS])
     times = pyramid(9, start)
     tags = []
     for at, time in enumerate(times):
@@ -156,22 +157,6 @@ def test_b_frames_get_composition_times(tells, start):
     assert min(settled) >= 0 and max(offsets) <= 40 * 5
     if tells:
         assert all(b > a for a, b in pairwise(decode))
-
-
-def _sps(reorder):
-    """A set of Main profile that says how far pictures are reordered, or does not."""
-    bits = BitWriter()
-    bits.put(24, 0x4D001E)
-    bits.exp_golomb(0, 4, 0, 4, 4)
-    bits.put(1, 0)
-    bits.exp_golomb(19, 14)
-    bits.put(3, 0b110)
-    bits.put(1, reorder is not None)
-    if reorder is not None:
-        bits.put(9, 0b000000001)
-        bits.put(1, 1)
-        bits.exp_golomb(0, 0, 9, 9, reorder, 4)
-    return bits.unit(0x67)
 
 
 def test_a_clock_that_is_set_back_begins_anew():

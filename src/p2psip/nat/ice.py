@@ -1,0 +1,481 @@
+"""A full agent of ICE: it finds a way to a peer, has one nominated, and asks for consent on it.
+
+Implements RFC 8445 §6.1, §7.2, §7.3, §8.1 and §9, with trickled candidates (RFC 8838 §8).
+
+The owner names its addresses by `add_local`, passes on what the signalling says of the peer, and
+each STUN message with the address it came to and from; it sends what it is given.
+
+    >>> octets = lambda count: bytes(range(count))
+    >>> agents = [IceAgent(octets, 0.0, controlling=True),
+    ...           IceAgent(lambda count: bytes(count), 0.0, controlling=False)]
+    >>> for agent, other, host in zip(agents, agents[::-1], ("192.0.2.1", "192.0.2.2")):
+    ...     there = other.add_local(("192.0.2.2" if host[-1] == "1" else "192.0.2.1", 9000))
+    ...     agent.begin(other.ours, now=0.0)
+    ...     agent.add_remote(there)
+    >>> agents[0].tick(0.0)[0].to
+    ('192.0.2.2', 9000)
+"""
+
+import struct
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from p2psip.errors import RemoteError
+from p2psip.nat.ice_candidate import (
+    COMPONENT,
+    MAX_PREFERENCE,
+    CandidateType,
+    HostPort,
+    IceCandidate,
+    priority,
+)
+from p2psip.nat.ice_checklist import MAX_PAIRS, IceChecklist, IcePair, PairState
+from p2psip.nat.ice_consent import IceConsent
+from p2psip.nat.ice_credentials import ROLE_CONFLICT, IceCredentials, IceType
+from p2psip.nat.stun import StunClass, StunMessage
+from p2psip.nat.stun_client import RTO, ClientTransaction
+
+TA: Final = 0.05  # s between new checks.  Source: §14.2
+PATIENCE: Final = 0.3  # s for a better pair, once there is one.  Own design: §8.1.1 leaves it open
+GIVE_UP: Final = 60.0  # s without a pair.  Own design: candidates may be announced and never come
+MAX_LOCALS: Final = 64  # Own design: candidates of ours, those that the peer sees included
+MAX_REMOTES: Final = 64  # Own design: candidates that a peer may have in a session
+
+TO_PAIR: Final = (CandidateType.HOST, CandidateType.RELAYED)
+
+
+class IceState(Enum):
+    """How far a session is: §6.1.3."""
+
+    RUNNING = auto()
+    COMPLETED = auto()
+    FAILED = auto()
+
+
+class IceDatagram(NamedTuple):
+    """A datagram to send from an address of ours: §7.2.4."""
+
+    data: bytes
+    base: HostPort
+    to: HostPort
+
+
+@dataclass(slots=True, eq=False)
+class IceCheck:
+    """A check under way: §7.2.4; one that is `cancelled` is not sent again, and cannot fail."""
+
+    transaction: ClientTransaction
+    pair: IcePair
+    controlling: bool
+    nominates: bool
+    cancelled: bool = False
+
+
+class IceAgent:
+    """One session of ICE: §6; `controlling` is the role to begin with, which a conflict may change.
+
+    `selected` is the pair to send by, once there is one, and `ours` what the signalling is to say.
+    `random(n)` gives n octets that nobody can guess.
+    """
+
+    def __init__(
+        self,
+        random: Callable[[int], bytes],
+        now: float,
+        *,
+        controlling: bool,
+        most_pairs: int = MAX_PAIRS,
+    ) -> None:
+        self.ours, self.theirs = IceCredentials.draw(random), IceCredentials("", "")
+        self.state, self.controlling = IceState.RUNNING, controlling
+        self.selected: IcePair | None = None
+        self.locals: list[tuple[IceCandidate, HostPort]] = []
+        self._random, self._most_pairs = random, most_pairs
+        self._earlier: IceCredentials | None = None  # ours, before a restart
+        self._tie_breaker = random(8)
+        self._consent = IceConsent(random)
+        self._clear(now)
+
+    def _clear(self, now: float) -> None:
+        self.theirs = IceCredentials("", "")
+        self._checklist = IceChecklist(self._most_pairs)
+        self._remotes: list[IceCandidate] = []
+        self._triggered: deque[IcePair] = deque()
+        self._checks: dict[bytes, IceCheck] = {}
+        self._next_check = now
+        self._ended = self._gathered = False
+        self._nominate_at: float | None = None
+        self._give_up_at = now + GIVE_UP
+
+    # -- signalling ---------------------------------------------------------------------
+
+    def add_local(
+        self,
+        address: HostPort,
+        kind: CandidateType = CandidateType.HOST,
+        base: HostPort | None = None,
+    ) -> IceCandidate:
+        """Take an address of ours, and return the candidate for the signalling: §5.1.
+
+        `base` is where packets leave from, if that is another.
+        """
+        base = base or address
+        before = [each for each, _ in self.locals if each.type is kind]
+        keys = list(dict.fromkeys((each.type, of[0]) for each, of in self.locals))
+        key = kind, base[0]
+        # §5.1.1.3: candidates of one type and one base host have the same
+        foundation = str(1 + (keys.index(key) if key in keys else len(keys)))
+        candidate = IceCandidate(
+            foundation,
+            COMPONENT,
+            "UDP",
+            # §5.1.2.1 [local-preferences-are-unique] [one-address-is-65535]
+            priority(kind, MAX_PREFERENCE - len(before)),
+            *address,
+            kind,
+            None if kind is CandidateType.HOST else base,
+        )
+        self.locals.append((candidate, base))
+        for remote in self._remotes:
+            self._pair(candidate, base, remote)
+        return candidate
+
+    def begin(self, theirs: IceCredentials, now: float) -> None:
+        """Take the credentials of the peer; from now on there are checks: §6.1."""
+        self.theirs, self._give_up_at = theirs, now + GIVE_UP
+
+    def add_remote(self, candidate: IceCandidate) -> None:
+        """Take a candidate of the peer, at the beginning or later: RFC 8838 §8.
+
+        One with a name, as browsers have it in place of private addresses, or for TCP, is left out.
+        """
+        # RFC 8839 §5.1 [names-are-ignored], RFC 8838 §14 [none-after-the-end]
+        if candidate.version is None or candidate.transport.lower() != "udp" or self._ended:
+            return
+        known = any(each.address == candidate.address for each in self._remotes)
+        if candidate.port and not known and len(self._remotes) < MAX_REMOTES:
+            self._remotes.append(candidate)
+            for local, base in self.locals:
+                self._pair(local, base, candidate)
+
+    def end_of_candidates(self) -> None:
+        """The peer has no more candidates: RFC 8838 §14."""
+        self._ended = True
+
+    def gathered(self) -> None:
+        """There are no more candidates of ours: RFC 8838 §8."""
+        self._gathered = True
+
+    def restart(self, now: float) -> None:
+        """Begin again with other credentials, and send by the old pair meanwhile: §9."""
+        self._earlier = self.ours
+        self.ours = IceCredentials.draw(self._random)  # §9 [restart-changes-both]
+        self.state = IceState.RUNNING
+        # RFC 7675 §5.1 [consent-goes-on-in-a-restart]
+        self._clear(now)  # §9 [restart-keeps-the-role]
+        learnt = CandidateType.PEER_REFLEXIVE
+        self.locals = [each for each in self.locals if each[0].type is not learnt]
+
+    def _pair(self, local: IceCandidate, base: HostPort, remote: IceCandidate) -> None:
+        if local.type in TO_PAIR and self.state is IceState.RUNNING:
+            self._checklist.add(local, base, remote, controlling=self.controlling)
+
+    # -- what comes ---------------------------------------------------------------------
+
+    def received(
+        self, message: StunMessage, base: HostPort, source: HostPort, now: float
+    ) -> list[IceDatagram]:
+        """Take a STUN message that came to `base`: §7.3 for a check, §7.2.5 for an answer."""
+        if self.state is IceState.FAILED:
+            return []
+        if message.kind is StunClass.REQUEST:
+            answer = self._asked(message, base, source, now)
+            return [] if answer is None else [IceDatagram(answer, base, source)]
+        if message.kind in (StunClass.SUCCESS, StunClass.ERROR):
+            try:
+                self._answered(message, base, source, now)
+            except RemoteError:
+                return []  # what cannot be read was not received: it is asked for again
+        return []
+
+    def _asked(
+        self, request: StunMessage, base: HostPort, source: HostPort, now: float
+    ) -> bytes | None:
+        if self._earlier is not None and self._earlier.names(request):
+            # Own design: consent goes on while a restart is under way, and nothing else counts
+            return self._earlier.refusal(request) or self._earlier.answer(request, source)
+        if not self.ours.names(request):
+            return None
+        refusal = self.ours.refusal(request) or self._role_conflict(request)
+        if refusal is not None:
+            return refusal
+        nominates = request.get(IceType.USE_CANDIDATE) is not None and not self.controlling
+        pair = self._trigger(request, base, source, nominates=nominates)
+        if pair is not None and nominates:
+            if pair.state is PairState.SUCCEEDED:
+                self._select(pair, now)
+            else:
+                pair.is_asked_for = True
+        return self.ours.answer(request, source)
+
+    def _role_conflict(self, request: StunMessage) -> bytes | None:
+        """Give way to a peer with the same role, or have it give way: §7.3.1.1."""
+        same = IceType.ICE_CONTROLLING if self.controlling else IceType.ICE_CONTROLLED
+        theirs = request.get(same)
+        if theirs is None:
+            return None
+        # §7.3.1.1 [larger-tie-breaker-controls]
+        if (self._tie_breaker >= theirs) is self.controlling:
+            return self.ours.refuse(request, ROLE_CONFLICT)
+        self._switch()
+        return None
+
+    def _switch(self) -> None:
+        self.controlling, self._nominate_at = not self.controlling, None
+        for pair in self._checklist.pairs:
+            pair.nominates = pair.is_asked_for = False
+
+    def _trigger(
+        self, request: StunMessage, base: HostPort, source: HostPort, *, nominates: bool
+    ) -> IcePair | None:
+        """Have the pair that a check came by checked from here at once: §7.3.1.4."""
+        pair = self._checklist.find(base, source)
+        # §8.1.2 [the-nominated-pair-goes-on]
+        if pair is None and (nominates or self.state is IceState.RUNNING):
+            pair = self._learn(request, base, source)
+        if pair is None or pair.state is PairState.SUCCEEDED:
+            return pair
+        for check in self._checks.values():
+            check.cancelled = check.cancelled or check.pair is pair
+        self._enqueue(pair)  # §7.3.1.4 [in-progress-is-checked-anew] [others-are-checked]
+        return pair
+
+    def _enqueue(self, pair: IcePair) -> None:
+        if pair.state is not PairState.SUCCEEDED:
+            pair.state = PairState.WAITING
+        if pair not in self._triggered:
+            self._triggered.append(pair)
+
+    def _learn(self, request: StunMessage, base: HostPort, source: HostPort) -> IcePair | None:
+        """Make a pair of where a check came from: §7.3.1.3."""
+        mine = next((e for e, at in self.locals if at == base and e.type in TO_PAIR), None)
+        remote = next((each for each in self._remotes if each.address == source), None)
+        value = request.get(IceType.PRIORITY) or b""
+        if mine is None or len(value) != 4:
+            return None
+        if remote is None:
+            if len(self._remotes) >= MAX_REMOTES:
+                return None
+            (rank,) = struct.unpack("!I", value)
+            # §7.3.1.3: the priority is that of the request
+            remote = IceCandidate(
+                f"p{len(self._remotes)}", COMPONENT, "UDP", rank, *source,
+                CandidateType.PEER_REFLEXIVE,
+            )  # fmt: skip
+            self._remotes.append(remote)
+        return self._checklist.add(mine, base, remote, controlling=self.controlling)
+
+    def _answered(
+        self, response: StunMessage, base: HostPort, source: HostPort, now: float
+    ) -> None:
+        if self._consent.answered(response, base, source, now):
+            if self._consent.is_lost:
+                self._fail()
+            return
+        check = self._checks.get(response.transaction_id)
+        if check is None or not response.integrity_holds(self.theirs.key):
+            return
+        mapped, error = response.mapped_address(), response.error()
+        del self._checks[response.transaction_id]
+        # §7.2.5.2.1 [addresses-are-symmetric] [asymmetric-fails]
+        if (base, source) != (check.pair.base, check.pair.remote.address):
+            self._failed(check)
+        elif response.kind is StunClass.SUCCESS and mapped is not None:
+            self._reflected((mapped.host, mapped.port), check.pair)
+            self._succeeded(check, now)
+        elif error is not None and error[0] == ROLE_CONFLICT:
+            self._repair(check)
+        else:
+            self._failed(check)  # §7.2.5.2.4 [errors-fail]
+
+    def _repair(self, check: IceCheck) -> None:
+        """Take the other role, which the peer says is free, and ask again: §7.2.5.1."""
+        if check.controlling is self.controlling:
+            # §7.2.5.1 [conflict-switches-to-controlling] [conflict-switches-to-controlled]
+            self._switch()
+            self._tie_breaker = self._random(8)  # §7.2.5.1 [conflict-changes-the-tie-breaker]
+        self._enqueue(check.pair)  # §7.2.5.1 [conflict-is-checked-anew]
+
+    def _reflected(self, mapped: HostPort, pair: IcePair) -> None:
+        """Note an address of ours that only the peer sees: §7.2.5.3.1."""
+        # §7.2.5.3.1 [mapped-address-is-looked-at]
+        if all(each.address != mapped for each, _ in self.locals) and len(self.locals) < MAX_LOCALS:
+            rank = _reflexive_priority(pair.local)
+            candidate = IceCandidate(
+                f"r{len(self.locals)}", COMPONENT, "UDP", rank, *mapped,
+                CandidateType.PEER_REFLEXIVE, pair.base,
+            )  # fmt: skip
+            self.locals.append((candidate, pair.base))
+
+    def _succeeded(self, check: IceCheck, now: float) -> None:
+        """Note a valid pair: §7.2.5.3."""
+        pair = check.pair
+        self._checklist.succeeded(pair)
+        if check.nominates and check.controlling and self.controlling:
+            self._select(pair, now)  # §7.2.5.3.4
+        elif pair.is_asked_for and not self.controlling:
+            self._select(pair, now)  # §7.3.1.5
+        elif self.controlling and self._nominate_at is None:
+            self._nominate_at = now + PATIENCE
+
+    def _failed(self, check: IceCheck) -> None:
+        """Note that a check has no answer, or a bad one: §7.2.5.2."""
+        if check.cancelled:
+            return
+        check.pair.state = PairState.FAILED  # §7.2.5.2.3 [silence-fails]
+        if self.state is IceState.RUNNING and (check.nominates or check.pair.is_asked_for):
+            self._fail()  # §7.2.5.3.4 [nomination-without-answer-fails], §7.3.1.5 [the-same]
+
+    def _select(self, pair: IcePair, now: float) -> None:
+        """Use a nominated pair, the best if there are several: §8.1.2."""
+        if self.state is IceState.COMPLETED and self.selected is not None:
+            rank = self.selected.priority(controlling=self.controlling)
+            # §8.1.1 [best-of-several-nominated]
+            if pair.priority(controlling=self.controlling) <= rank:
+                return
+        self.selected, self.state = pair, IceState.COMPLETED
+        self._checklist.pairs = [pair]  # §8.1.2 [others-are-removed]
+        self._triggered.clear()
+        self._checks.clear()
+        self._consent.begin(pair, self.theirs, self.ours.ufrag, now)
+
+    def _fail(self) -> None:
+        self.state, self.selected = IceState.FAILED, None
+        self._checks.clear()
+        self._consent.end()
+
+    # -- time ---------------------------------------------------------------------------
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`: §6.1.4."""
+        if self.state is IceState.FAILED:
+            return None
+        times = [check.transaction.deadline for check in self._checks.values()]
+        if self._consent.deadline is not None:
+            times.append(self._consent.deadline)
+        if self._has_work or self._is_over:
+            times.append(self._next_check)
+        if self.state is IceState.RUNNING:
+            times.append(self._give_up_at)
+            if self._nominate_at is not None and not self._is_nominating:
+                times.append(self._nominate_at)
+        return min(times, default=None)
+
+    def tick(self, now: float) -> list[IceDatagram]:
+        """Take the time; return the requests that are due: §6.1.4.2 and §7.2.4."""
+        out = self._repeat(now)
+        if self.state is IceState.FAILED:
+            return []
+        if self.state is IceState.RUNNING:
+            self._nominate(now)
+        pair = self._next() if now >= self._next_check and self.theirs.ufrag else None
+        if pair is not None:
+            out.append(self._check(pair, now))
+        elif self.state is IceState.RUNNING and (self._is_over or now >= self._give_up_at):
+            self._fail()
+            return []
+        if (used := self._consent.pair) is not None:
+            request = self._consent.tick(now, self._attributes(used))
+            if self._consent.is_lost:
+                self._fail()
+                return []
+            if request is not None:
+                out.append(IceDatagram(request, used.base, used.remote.address))
+        return out
+
+    def _repeat(self, now: float) -> list[IceDatagram]:
+        """Send again what has no answer, and note what never will: §7.2.5.2.3."""
+        out = []
+        for transaction_id, check in list(self._checks.items()):
+            is_due = check.transaction.tick(now)
+            if is_due and not check.cancelled:
+                data, pair = check.transaction.request.data, check.pair
+                out.append(IceDatagram(data, pair.base, pair.remote.address))
+            elif check.transaction.failed:
+                self._checks.pop(transaction_id, None)
+                self._failed(check)
+        return out
+
+    @property
+    def _is_nominating(self) -> bool:
+        return any(each.nominates for each in self._checklist.pairs)
+
+    @property
+    def _has_work(self) -> bool:
+        if not self.theirs.ufrag:
+            return False
+        more = self.state is IceState.RUNNING and self._checklist.next(controlling=self.controlling)
+        return bool(self._triggered or more)
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether no candidate and no pair is left: RFC 8838 §8."""
+        # RFC 8838 §8 [runs-while-candidates-may-come]
+        is_running = self.state is IceState.RUNNING
+        return is_running and self._ended and self._gathered and self._checklist.is_exhausted
+
+    def _next(self) -> IcePair | None:
+        """The pair to check now, the triggered ones first: §6.1.4.2."""
+        while self._triggered:
+            pair = self._triggered.popleft()
+            if pair in self._checklist.pairs:
+                return pair
+        if self.state is IceState.RUNNING:
+            return self._checklist.next(controlling=self.controlling)
+        return None
+
+    def _nominate(self, now: float) -> None:
+        """Nominate one valid pair, once no better one is to be expected: §8.1.1."""
+        if not self.controlling or self._nominate_at is None or self._is_nominating:
+            return
+        ranked = [e for e in self._checklist.pairs if e.state is not PairState.FAILED]
+        ranked.sort(key=lambda each: each.priority(controlling=True), reverse=True)
+        best = next((each for each in ranked if each.state is PairState.SUCCEEDED), None)
+        if best is not None and (now >= self._nominate_at or best is ranked[0]):
+            # §8.1.1 [one-pair-is-nominated] [no-second-nomination]
+            best.nominates = True
+            self._enqueue(best)
+
+    def _check(self, pair: IcePair, now: float) -> IceDatagram:
+        """Ask by a pair: §7.2.4."""
+        attributes = self._attributes(pair)
+        if pair.nominates:
+            # §7.1.2 [nominates-by-use-candidate] [controlled-never-nominates]
+            attributes = (*attributes, (IceType.USE_CANDIDATE, b""))
+        transaction_id = self._random(12)
+        request = self.theirs.check(self.ours.ufrag, transaction_id, attributes)
+        open_ = (PairState.WAITING, PairState.IN_PROGRESS)
+        count = sum(each.state in open_ for each in self._checklist.pairs)
+        # §14.3 [rto-by-number] [rto-500-ms]
+        transaction = ClientTransaction(request, now, max(RTO, TA * count))
+        self._checks[transaction_id] = IceCheck(transaction, pair, self.controlling, pair.nominates)
+        if pair.state is not PairState.SUCCEEDED:
+            pair.state = PairState.IN_PROGRESS
+        self._next_check = now + TA  # §14.2 [ta-50-ms]
+        return IceDatagram(request.data, pair.base, pair.remote.address)
+
+    def _attributes(self, pair: IcePair) -> tuple[tuple[int, bytes], ...]:
+        # §7.1.3 [controlling-says-so] [controlled-says-so]
+        role = IceType.ICE_CONTROLLING if self.controlling else IceType.ICE_CONTROLLED
+        # §7.1.1 [priority-of-a-reflexive-one]
+        rank = struct.pack("!I", _reflexive_priority(pair.local))
+        return (IceType.PRIORITY, rank), (role, self._tie_breaker)
+
+
+def _reflexive_priority(local: IceCandidate) -> int:
+    """The priority that a candidate has if the peer sees another address of it: §7.1.1."""
+    return priority(CandidateType.PEER_REFLEXIVE, local.priority >> 8 & MAX_PREFERENCE)

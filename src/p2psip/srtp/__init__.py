@@ -1,0 +1,1 @@
+"""SRTP: RTP that nobody on the way can read, change or play back."""

@@ -1,0 +1,1 @@
+"""Load on a running server: many clients, what came of them, and where the server breaks."""

@@ -1,0 +1,3 @@
+from rtmplite.rtmfp.wire.address import Address
+
+def receive(descriptor: int, most: int, /) -> list[tuple[bytes, Address]]: ...

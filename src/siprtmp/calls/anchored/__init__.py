@@ -1,0 +1,1 @@
+"""Calls between a browser and a phone, whose media pass through the gateway."""

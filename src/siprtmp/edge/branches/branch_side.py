@@ -1,0 +1,156 @@
+"""The gateway's own state as branches of the tree, made of its parts; and its webhooks.
+
+Own design: the rows are those of the operator's list, so that a call has the same names in the
+tree, in `siprtmp calls` and in its record.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from functools import partial
+from typing import Protocol
+
+from p2psip.net.clock import monotonic
+from rtmplite.live.streams import Registry
+from siprtmp import __version__
+from siprtmp.calls.call import Call
+from siprtmp.core.gateway_core import GatewayCore
+from siprtmp.core.placing import Placing
+from siprtmp.edge.branches.webhook_sender import WebhookSender
+from siprtmp.operation.logs import Log
+from siprtmp.settings.routes import RouteSettings
+from siprtmp.settings.webhooks import WebhookSettings
+from siprtmp.web.branches import openapi
+from siprtmp.web.branches.call_branch import CallBranch
+from siprtmp.web.branches.listed_branch import ListedBranch
+from siprtmp.web.branches.login_branch import LoginBranch
+from siprtmp.web.branches.roles import Roles
+from siprtmp.web.resources.branch import Branch, Path
+
+Row = dict[str, object]
+
+
+class Listing(Protocol):
+    """The operator's list: see `Overview`."""
+
+    def of(self, kind: str, now: float) -> Iterable[Row]:
+        """The rows of one kind."""
+
+    def passing(self, now: float) -> Iterable[Row]:
+        """The rows of calls between phones."""
+
+    def end(self, text: str, now: float) -> list[str]:
+        """End what has this id."""
+
+    def wake(self) -> None:
+        """Send what is to be sent."""
+
+
+class Mountable(Protocol):
+    """What branches are mounted in."""
+
+    def mount(self, name: str, branch: Branch) -> None:
+        """Have all below `/name` served by a branch."""
+
+
+class _Passing:
+    """The calls between phones, of the operator's list."""
+
+    def __init__(self, listing: Listing) -> None:
+        self._listing = listing
+
+    def rows(self, now: float) -> Iterable[Row]:
+        return self._listing.passing(now)
+
+    def end(self, row: Row, now: float) -> object:
+        return self._listing.end(str(row["id"]), now)
+
+
+class BranchSide:
+    """The branches of one gateway, by their names in the tree, and its webhooks.
+
+    `describe(call, now)` is the row of a call.  `core` is None where there is no SIP side; then
+    there are streams alone.
+    """
+
+    def __init__(
+        self,
+        roles: Roles,
+        listing: Listing,
+        describe: Callable[[Call, float], Row],
+        core: GatewayCore | None,
+        registry: Registry,
+        routes: Iterable[RouteSettings],
+    ) -> None:
+        self._roles, self._listing, self._describe = roles, listing, describe
+        self._senders: list[WebhookSender] = []
+        self.branches: dict[str, Branch] = {"stream": self._listed("streams", "name", end=True)}
+        self.calls: CallBranch | None = None
+        if core is not None:
+            self._add_sip(core, registry)
+        table = [(str(number), _shown(each)) for number, each in enumerate(routes)]
+        rows = [((name,), row) for name, row in table]
+        self.branches["route"] = ListedBranch(roles, lambda: rows)
+        described = openapi.document(self.branches, __version__)
+        self.branches["openapi"] = ListedBranch(roles, lambda: [((), described)], is_public=True)
+
+    def mount(self, tree: Mountable) -> None:
+        """Mount all branches."""
+        for name, branch in self.branches.items():
+            tree.mount(name, branch)
+
+    def call(self, webhooks: Iterable[WebhookSettings], log: Log) -> None:
+        """Have web services hear of calls from now on."""
+        for settings in webhooks:
+            sender = WebhookSender(settings, log)
+            self._senders.append(sender)
+            if self.calls is not None:
+                self.calls.followers.append(sender.follow)
+
+    def stop(self) -> None:
+        """End the webhooks."""
+        for sender in self._senders:
+            sender.stop()
+
+    def _add_sip(self, core: GatewayCore, registry: Registry) -> None:
+        """Add what is of SIP, and have it tell its changes."""
+        roles, wake, branches = self._roles, self._listing.wake, self.branches
+        placing = Placing(core, core.names, registry)
+        passing = _Passing(self._listing)
+        calls = CallBranch(roles, placing, self._describe, monotonic, wake, passing)
+        core.context.on_event = calls.on_event
+        phones = self._listed("registrations", "id", end=True)
+        trunks, rooms = self._listed("trunks", "name"), ListedBranch(roles, partial(_rooms, core))
+        core.on_phones = partial(phones.tell, ())
+        core.on_trunk = lambda name: trunks.tell((name,))
+        for room in core.rooms.rooms.values():
+            room.on_members = lambda room: rooms.tell((room.name,))
+        owners = lambda name: placing.owners(f"sip:{name}")  # noqa: E731
+        logins = LoginBranch(roles, lambda: core.lines.identities, owners, core.identity)
+        core.names.has_page = lambda uri: logins.has_page(core.canonical(uri))
+        self.calls = calls
+        branches |= {"call": calls, "registration": phones, "trunk": trunks, "room": rooms}
+        branches["login"] = logins
+
+    def _listed(self, kind: str, key: str, *, end: bool = False) -> ListedBranch:
+        """The rows of one kind of the operator's list; a slash in `key` makes a path of it."""
+
+        def rows() -> Iterator[tuple[Path, Row]]:
+            for row in self._listing.of(kind, monotonic()):
+                yield tuple(str(row[key]).split("/")), row
+
+        return ListedBranch(self._roles, rows, self._end if end else None)
+
+    def _end(self, row: Row) -> None:
+        self._listing.end(str(row["id"]), monotonic())
+        self._listing.wake()
+
+
+def _rooms(core: GatewayCore) -> Iterator[tuple[Path, Row]]:
+    for name, room in core.rooms.rooms.items():
+        yield (name,), {"name": name, "members": len(room.members)}
+
+
+def _shown(route: RouteSettings) -> Row:
+    """A route without the URL that it pushes to, whose last part is a key."""
+    row = asdict(route)
+    return {**{name: value for name, value in row.items() if value}, "push": bool(row["push"])}

@@ -1,0 +1,38 @@
+"""The settings of the tree of resources."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtmplite.net.settings import FILE, Many, setting, text
+from siprtmp.settings.types import check_mode, check_origin
+from siprtmp.web.resources.mode import DEFAULT_MODE
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSettings:
+    """The tree of resources that pages and programs share."""
+
+    tree_mode: str = setting(
+        text("MODE"),
+        DEFAULT_MODE,
+        "Serve resources at /tree of --http, where the top has this mode: cruws for owner, group, "
+        "users and anonymous clients, with - for what a class may not; or off ({default}).",
+        note="See the page on resources. Several workers serve none.",
+        check=check_mode,
+    )
+    tree_origin: tuple[str, ...] = setting(
+        Many(text("ORIGIN")),
+        (),
+        "Let pages of these sites ask for resources, beside the gateway's own pages.",
+        example=["https://www.example.org"],
+        check=check_origin,
+    )
+    token_key: Path | None = setting(
+        FILE,
+        None,
+        "Take bearer tokens (JWT) for resources that this key verifies: a secret, or a public key "
+        "in PEM.",
+        note="It needs the extra `web`. A token names its user as `sub`, when it ends as `exp`, "
+        "and may name `groups`.",
+        example="token.key",
+    )

@@ -1,0 +1,1 @@
+"""What browsers publish by WHIP and play by WHEP."""

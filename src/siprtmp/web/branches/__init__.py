@@ -1,0 +1,1 @@
+"""The gateway's own state in the tree: calls, streams, rooms, phones, trunks and routes."""

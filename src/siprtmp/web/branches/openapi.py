@@ -1,0 +1,119 @@
+"""The branches by plain HTTP in the words of OpenAPI 3.1, made from one table.
+
+Own design: the table says which methods a resource has, and the document, the manual and the tests
+follow it.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+Schema = Mapping[str, Any]
+
+_TEXT: Final[Schema] = {"type": "string"}
+_FLAG: Final[Schema] = {"type": "boolean"}
+_ANY: Final[Schema] = {"type": "object"}
+_PLACE: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "from": {**_TEXT, "description": "A SIP or tel address, or the name of a stream of call."},
+        "to": {**_TEXT, "description": "The SIP or tel address to call."},
+    },
+    "required": ["from", "to"],
+}
+_CHANGE: Final[Schema] = {"type": "object", "properties": {"held": _FLAG, "muted": _FLAG}}
+_SAY: Final[Schema] = {
+    "type": "object",
+    "properties": {"digits": _TEXT, "message": _TEXT, "transfer": _TEXT},
+    "minProperties": 1,
+    "maxProperties": 1,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of a resource: what it does, and what it takes if it takes something."""
+
+    method: str
+    summary: str
+    takes: Schema | None = None
+
+
+_LIST: Final = Operation("GET", "Read the branch; `?view=children` has the names below it.")
+_READ: Final = Operation("GET", "Read one.")
+# A line for each resource: its branch, its path below the branch, and its methods.
+OPERATIONS: Final[Mapping[tuple[str, str], tuple[Operation, ...]]] = {
+    ("call", ""): (
+        _LIST,
+        Operation("POST", "Place a call of `from` to `to`.", _PLACE),
+    ),
+    ("call", "/{call}"): (
+        _READ,
+        Operation("PATCH", "Hold or mute, or go on.", _CHANGE),
+        Operation("PUT", "Hold or mute, or go on, by the whole state.", _CHANGE),
+        Operation("NOTIFY", "Press keys, send a message, or transfer.", _SAY),
+        Operation("DELETE", "Hang up."),
+    ),
+    ("login", ""): (_LIST,),
+    ("login", "/{user}"): (
+        _READ,
+        Operation("NOTIFY", "Send an event to who is subscribed.", _ANY),
+        Operation("DELETE", "Log out a page."),
+    ),
+    ("stream", ""): (_LIST,),
+    ("stream", "/{app}/{name}"): (_READ, Operation("DELETE", "Disconnect the publisher.")),
+    ("room", ""): (_LIST,),
+    ("room", "/{room}"): (_READ,),
+    ("registration", ""): (_LIST,),
+    ("registration", "/{registration}"): (_READ, Operation("DELETE", "Forget a registration.")),
+    ("trunk", ""): (_LIST,),
+    ("trunk", "/{trunk}"): (_READ,),
+    ("route", ""): (_LIST,),
+    ("route", "/{route}"): (_READ,),
+}
+
+
+def document(branches: Collection[str], version: str) -> dict[str, Any]:
+    """The document for these branches."""
+    paths = {
+        f"/tree/{branch}{below}": _path(below, operations)
+        for (branch, below), operations in OPERATIONS.items()
+        if branch in branches
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "siprtmp", "version": version},
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "password": {"type": "http", "scheme": "basic"},
+                "token": {"type": "http", "scheme": "bearer"},
+            }
+        },
+        "security": [{}, {"password": []}, {"token": []}],
+    }
+
+
+def _path(below: str, operations: Collection[Operation]) -> dict[str, Any]:
+    """A path item; OpenAPI has no word for NOTIFY, which is an extension."""
+    item: dict[str, Any] = {
+        (f"x-{each.method}" if each.method == "NOTIFY" else each.method).lower(): _said(each)
+        for each in operations
+    }
+    names = [part.strip("{}") for part in below.split("/") if part]
+    if names:
+        item["parameters"] = [
+            {"name": name, "in": "path", "required": True, "schema": _TEXT} for name in names
+        ]
+    return item
+
+
+def _said(operation: Operation) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "summary": operation.summary,
+        "responses": {"default": {"description": "What it holds, or the reason of a refusal."}},
+    }
+    if operation.takes is not None:
+        content = {"application/json": {"schema": operation.takes}}
+        said["requestBody"] = {"required": True, "content": content}
+    return said

@@ -1,0 +1,27 @@
+/** The page's texts. Another language is one more table; what it lacks is said in English. */
+const TABLES = {
+  en: {
+    address: "Number or address", answer: "Answer", answerSound: "Answer without picture",
+    asking: "Waiting for microphone and camera", call: "Call", callTo: "Call {0}", callWith: "Call with {0}",
+    camera: "Camera", chat: "Message", choose: "The usual one", connected: "In a call", decline: "Decline",
+    devices: "Devices", dial: "Whom do you want to call?", digits: "Keys to press", ended: "Ended: {0}",
+    hangUp: "Hang up", hold: "Hold", holding: "On hold", incoming: "{0} calls", keypad: "Keypad", key: "Key {0}",
+    live: "Streams and rooms", login: "Sign in", logout: "Sign out", microphone: "Microphone", mute: "Mute",
+    name: "Name", nobody: "Nobody else is here.", offline: "The gateway does not answer; trying again.",
+    password: "Password", people: "Signed in now", picture: "With picture", play: "Watch",
+    pressed: "They pressed {0}", publishCamera: "Publish camera", publishScreen: "Publish screen",
+    quality: "{0} kbit/s in, {1} kbit/s out, {2} ms round trip, {3} % lost, {4} ms jitter",
+    refused: "Refused: {0}", remote: "Picture of {0}", ringing: "Ringing", screen: "Share screen",
+    self: "Your picture", send: "Send", signedIn: "Signed in as {0}", speaker: "Loudspeaker", stop: "Stop",
+    stream: "Name of the stream", title: "Phone", toCall: "Call", toDevices: "Devices", toPeople: "People", toWatch: "Watch",
+    welcome: "Sign in to call, to be called, and to watch. Where only this machine reaches the gateway, any name will do, without a password.", transfer: "Transfer to", transferNow: "Transfer", transferred: "Transferred",
+  },
+};
+const own = TABLES[(navigator.language ?? "en").slice(0, 2)] ?? TABLES.en;
+
+/**
+ * A text, with what stands for {0}, {1} and so on.
+ * @param {string} word @param {...unknown} values @returns {string}
+ */
+export const say = (word, ...values) =>
+  (own[word] ?? TABLES.en[word] ?? word).replace(/\{(\d)\}/g, (_, at) => `${values[at] ?? ""}`);

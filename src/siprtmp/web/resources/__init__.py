@@ -1,0 +1,1 @@
+"""Resources: a tree that pages and programs read, change and subscribe to."""

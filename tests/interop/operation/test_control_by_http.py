@@ -1,0 +1,126 @@
+"""Calls that programs place, follow and end by HTTP, at a real gateway and a real phone."""
+
+import json
+from base64 import b64encode
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+from support.gateway.richclient import wait_for
+from support.peers.baresip import Baresip
+
+from rtmplite.auth.credentials import user_lines
+from siprtmp.web.branches.openapi import OPERATIONS
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+class Control:
+    """A client of the tree by plain HTTP."""
+
+    def __init__(self, server, user=""):
+        self.address = server.listeners["http"]
+        proof = b64encode(user.encode()).decode()
+        self.headers = {"Authorization": f"Basic {proof}"} if user else {}
+
+    def ask(self, method, path, value=None, **headers):
+        """The status, and the value or the text of the answer."""
+        http = HTTPConnection(self.address, timeout=60)
+        body = None if value is None else json.dumps(value)
+        more = {} if value is None else {"Content-Type": "application/json"}
+        http.request(method, f"/tree/{path}", body, {**self.headers, **more, **headers})
+        answer = http.getresponse()
+        said = answer.read()
+        http.close()
+        is_json = (answer.getheader("Content-Type") or "").startswith("application/json")
+        return answer.status, json.loads(said) if is_json and said else said.decode()
+
+    def calls(self):
+        """The names of the calls that this client may see."""
+        status, said = self.ask("GET", "call?view=children")
+        assert status == 200
+        return said
+
+
+@pytest.fixture
+def users(tmp_path):
+    path = tmp_path / "users"
+    lines = [*user_lines("ann", "127.0.0.1", "secret"), *user_lines("bob", "127.0.0.1", "other")]
+    path.write_text("\n".join([*lines, *user_lines("boss", "127.0.0.1", "third")]) + "\n")
+    path.chmod(0o600)
+    return path
+
+
+def test_a_phone_is_called_heard_held_and_hung_up_by_http(gateway, tmp_path):
+    server = gateway()
+    control = Control(server)
+    with Baresip(tmp_path / "phone", "bob", answer="manual") as phone:
+        to = phone.uri
+        status, name = control.ask("POST", "call", {"from": "studio", "to": to})
+        assert status == 201, name
+        [name] = control.calls()
+        phone.wait_event("CALL_INCOMING")
+        wait_for(lambda: control.ask("GET", f"call/{name}")[1]["state"] == "ringing", "ringing")
+        phone.accept()
+        wait_for(lambda: control.ask("GET", f"call/{name}")[1]["state"] == "up", "an answer")
+        assert control.ask("NOTIFY", f"call/{name}", {"digits": "5"})[0] in (200, 204)
+        assert control.ask("PATCH", f"call/{name}", {"muted": True})[1]["muted"] is True
+        assert control.ask("DELETE", f"call/{name}")[0] in (200, 204)
+        phone.wait_event("CALL_CLOSED")
+        assert control.calls() == [] and control.ask("GET", f"call/{name}")[0] == 404
+
+
+def test_a_user_cannot_touch_the_calls_of_another(gateway, users, tmp_path):
+    server = gateway("--users", str(users), "--operator", "boss")
+    ann, bob, boss = (Control(server, who) for who in ("ann:secret", "bob:other", "boss:third"))
+    with Baresip(tmp_path / "phone", "bob") as phone:
+        to = phone.uri
+        assert ann.ask("POST", "call", {"from": "ann", "to": to})[0] == 201
+        [name] = ann.calls()
+        assert bob.calls() == [] and boss.calls() == [name]
+        for method, value in (
+            ("GET", None),
+            ("DELETE", None),
+            ("PATCH", {"muted": True}),
+            ("NOTIFY", {"digits": "1"}),
+        ):
+            assert bob.ask(method, f"call/{name}", value)[0] == 403
+        assert bob.ask("POST", "call", {"from": "ann", "to": to})[0] == 403
+        assert bob.ask("GET", "stream")[0] == 403 and boss.ask("GET", "stream")[0] == 200
+        assert ann.ask("DELETE", f"call/{name}")[0] in (200, 204)
+
+
+def test_no_page_of_another_site_places_a_call(gateway):
+    control = Control(gateway())
+    order = {"from": "studio", "to": "sip:bob@127.0.0.1:9"}
+    for headers in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}):
+        assert control.ask("POST", "call", order, **headers)[0] in (403, 421)
+    assert control.calls() == []
+
+
+def test_each_path_of_the_openapi_document_answers(gateway):
+    control = Control(gateway("--room", "team"))
+    status, said = control.ask("GET", "openapi")
+    assert status == 200 and said["openapi"] == "3.1.0"
+    assert len(said["paths"]) == len(OPERATIONS)
+    for path, item in said["paths"].items():
+        below = path.removeprefix("/tree/")
+        if "{" not in below:
+            assert control.ask("GET", below)[0] == 200, path
+            continue
+        names = {"{room}": "team"}
+        for each in [part for part in below.split("/") if part.startswith("{")]:
+            below = below.replace(each, names.get(each, "none"))
+        for method in set(item) - {"parameters"}:
+            word = method.removeprefix("x-").upper()
+            value = {} if word in ("PUT", "PATCH", "NOTIFY") else None
+            expected = {200} if "team" in below else {404, 405, 422}
+            assert control.ask(word, below, value)[0] in expected, (word, below)
+
+
+def test_the_manual_has_each_path_and_method():
+    page = (ROOT / "docs/3-howto/control-by-http.md").read_text()
+    lines = [line for line in page.splitlines() if line.startswith("| `/tree/")]
+    for (branch, below), operations in OPERATIONS.items():
+        [line] = [each for each in lines if f"`/tree/{branch}{below}`" in each]
+        assert all(each.method in line or each.method == "PUT" for each in operations), line

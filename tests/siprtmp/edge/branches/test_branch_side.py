@@ -1,0 +1,161 @@
+"""What the gateway has, as branches of a tree."""
+
+import pytest
+from support.gateway.gateway_world import DESK, PCMU, Desk, GatewayWorld, sdp
+from support.sip.homes import CAROL, register
+
+from p2psip.errors import RemoteError
+from p2psip.server.users import UserStore
+from rtmplite.auth.credentials import user_lines
+from siprtmp.edge.branches.branch_side import BranchSide
+from siprtmp.edge.overview import Overview, call_row
+from siprtmp.settings.routes import RouteSettings
+from siprtmp.web.branches.roles import Roles
+from siprtmp.web.resources.asker import Asker
+from siprtmp.web.resources.entity import JSON, Entity
+
+OPERATOR = Asker(host="127.0.0.1")
+ROUTES = [RouteSettings("news", stream="studio", push="rtmp://live.example/app/KEY")]
+
+
+class Tree:
+    """A tree that mounts branches, and what they tell."""
+
+    def __init__(self):
+        self.branches, self.told = {}, []
+
+    def mount(self, name, branch):
+        self.branches[name] = branch
+        branch.attach(Teller(self, name))
+
+
+class Teller:
+    def __init__(self, tree, name):
+        self.tree, self.name = tree, name
+
+    def changed(self, path, change, entity):
+        self.tree.told.append((self.name, path, change.value, entity.data))
+
+    def notify(self, path, entity):
+        pass
+
+
+@pytest.fixture
+def overview(world):
+    clients = lambda: [peer.server for peer in world.peers]  # noqa: E731
+    gateway = world.gateway
+    overview = Overview(world.registry, clients, gateway.log)
+    overview.calls, overview.tolls = gateway.context.calls, gateway.tolls
+    overview.registrar, overview.hear = gateway.registrar, gateway.stack.receive
+    return overview
+
+
+@pytest.fixture
+def tree(world, overview, monkeypatch):
+    monkeypatch.setattr("siprtmp.edge.branches.branch_side.monotonic", lambda: world.now)
+    roles, core = Roles([], is_local=True), world.gateway.core
+    side, tree = BranchSide(roles, overview, call_row, core, world.registry, ROUTES), Tree()
+    side.mount(tree)
+    return tree.branches, tree.told
+
+
+def test_without_sip_there_are_streams_alone(world, overview):
+    roles, tree = Roles([], is_local=True), Tree()
+    side = BranchSide(roles, overview, call_row, None, world.registry, [])
+    side.mount(tree)
+    assert [*tree.branches] == ["stream", "route", "openapi"]
+
+
+def test_a_stream_is_found_by_its_path_and_ended(world, tree):
+    branches, _ = tree
+    publisher = world.client("rtmp://host/live")
+    publisher.publish("demo")
+    assert branches["stream"].children(("live",)) == ["demo"]
+    assert branches["stream"].read(("live", "demo")).data["id"] == publisher.server.id
+    branches["stream"].remove(("live", "demo"), OPERATOR)
+    world.run()
+    assert publisher.server.closed and world.is_clean()
+
+
+def test_a_phone_that_registers_is_told_and_can_be_forgotten(world, tree):
+    branches, told = tree
+    world.gateway.hear(register(contact=f"<sip:bob@{CAROL}>"), source=CAROL)
+    [name] = branches["registration"].children(())
+    assert branches["registration"].read((name,)).data["user"] == "sip:bob@home"
+    assert told == [("registration", (), "update", {})]
+    branches["registration"].remove((name,), OPERATOR)
+    assert branches["registration"].children(()) == [] and len(told) == 2
+
+
+def test_a_call_between_phones_is_read_and_ended(world, tree):
+    """Covers RFC 3261 §16.10."""
+    branches, _ = tree
+    desk, other = Desk(world.link), Desk(world.link, CAROL, sdp(PCMU, at=CAROL))
+    world.gateway.hear(register(contact=f"<sip:bob@{CAROL}>"), source=CAROL)
+    desk.ring("bob", world.now)
+    world.wait()
+    [name] = branches["call"].children(())
+    row = branches["call"].read((name,)).data
+    assert (row["state"], row["direction"], row["callee"]) == ("up", "through", "sip:bob@10.0.0.1")
+    for act in (branches["call"].patch, branches["call"].event):
+        with pytest.raises(RemoteError) as refused:
+            act((name,), Entity(JSON, {}) if act == branches["call"].event else {}, OPERATOR)
+        assert refused.value.status == 409
+    branches["call"].remove((name,), OPERATOR)
+    world.wait()
+    assert [each.events()[-1] for each in (desk, other)] == ["ended", "ended"]
+    assert branches["call"].children(()) == []
+
+
+def test_a_route_is_shown_without_its_key(tree):
+    branches, _ = tree
+    row = branches["route"].read(("0",)).data
+    assert row == {"match": "news", "stream": "studio", "push": True}
+
+
+def test_a_member_that_enters_a_room_is_told(world, tree):
+    branches, told = tree
+    assert branches["room"].read(("team",)).data == {"name": "team", "members": 0}
+    desk = Desk(world.link)
+    desk.ring("team", world.now)
+    world.wait()
+    assert told[-1] == ("room", ("team",), "update", {"name": "team", "members": 1})
+    desk.calls[0].bye(world.now)
+    world.wait()
+    assert told[-1][3]["members"] == 0 and world.is_clean()
+
+
+def test_a_call_is_placed_and_a_line_is_logged_in(world, tree):
+    branches, told = tree
+    desk = Desk(world.link)
+    wanted = Entity(JSON, {"from": "studio", "to": f"user@{DESK}"})
+    name = branches["call"].create((), wanted, OPERATOR)
+    world.wait()
+    assert branches["call"].read((name,)).data["state"] == "up" and desk.calls
+    branches["call"].remove((name,), OPERATOR)
+    world.wait()
+    assert told[-1][2] == "delete"
+    world.rich("alice@home")
+    assert branches["login"].children(()) == ["alice@home"] and world.is_clean()
+
+
+def test_a_user_logs_in_by_its_address_and_is_called_in_its_page():
+    """Covers RFC 3261 §13.3.1.1: the call rings there until the page has gone."""
+    world = GatewayWorld(users=UserStore.parse("\n".join(user_lines("ann", "home", "secret"))))
+    overview = Overview(world.registry, lambda: [], world.gateway.log)
+    core, tree, roles = world.gateway.core, Tree(), Roles([], is_local=False)
+    BranchSide(roles, overview, call_row, core, world.registry, []).mount(tree)
+    login, ann = tree.branches["login"], Asker("ann@home", connection="1")
+    with pytest.raises(RemoteError):
+        login.put(("bob@home",), Entity(JSON, {}), ann)
+    login.put(("ann@home",), Entity(JSON, {}), ann)
+    desk = Desk(world.link)
+    desk.ring("ann", world.now)
+    world.wait()
+    assert desk.events() == ["ringing"]
+    [call] = world.gateway.context.calls
+    call.drop(world.now)
+    login.gone("1")
+    desk.ring("ann", world.now)
+    world.wait()
+    assert desk.events() == ["ringing", "rejected", "rejected"] and world.is_clean()

@@ -1,0 +1,181 @@
+"""The clients of a tree: the core alone, in Python on gevent, and in JavaScript."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from gevent.queue import Queue
+from support.peers.process import Process
+from support.resources.sites import BASIC, Site
+
+from p2psip.errors import RemoteError
+from siprtmp.edge.web.tree_client import TreeClient
+from siprtmp.web.resources import client as core
+from siprtmp.web.resources.client import Answer, Notification, ResourceClient
+
+SCRIPT = Path(core.__file__).with_name("resources.js")
+
+
+@pytest.fixture
+def site():
+    site = Site()
+    yield site
+    site.stop()
+
+
+def url(site, user=""):
+    host, port = site.server.address
+    return f"ws://{user}{host}:{port}/tree"
+
+
+class Wire:
+    """Both ends of a core: what it sent, and what it was told."""
+
+    def __init__(self):
+        self.sent, self.answers, self.heard = [], [], []
+        self.core = ResourceClient(lambda text: self.sent.append(json.loads(text)))
+
+    def say(self, **message):
+        self.core.receive(json.dumps(message))
+
+
+def test_a_client_that_comes_back_asks_for_what_it_has_missed():
+    wire = Wire()
+    wire.core.subscribe("/a", wire.heard.append, wire.answers.append)
+    wire.say(id=1, status=200, resource="/a", seq=5, epoch="e")
+    wire.say(notify="UPDATE", resource="/a", create="b", entity=1, seq=9)
+    wire.say(notify="NOTIFY", resource="/a", data=2, seq=10)
+    wire.core.request("GET", "/a", wire.answers.append, if_match="x")
+    wire.core.disconnected()
+    wire.core.connected()
+    assert wire.sent[1:] == [
+        {"method": "GET", "resource": "/a", "id": 2, "if-match": "x"},
+        {"method": "SUBSCRIBE", "resource": "/a", "id": 3, "since": 10, "epoch": "e"},
+    ]
+    wire.say(id=3, status=200, resource="/a", seq=20, epoch="f", missed=True)
+    wire.say(notify="MISSED", seq=30, epoch="f")
+    assert wire.heard == [
+        Notification("create", "/a", "b", 1),
+        Notification("NOTIFY", "/a", "", 2),
+        Notification("MISSED", "/a", "", None),
+        Notification("MISSED", "/a", "", None),
+    ]
+    first, lost = wire.answers
+    assert isinstance(first, Answer) and first.status == 200
+    assert isinstance(lost, RemoteError) and lost.status == 503
+
+
+@pytest.mark.parametrize("text", ["", "[]", "1", "[" * 100_000])
+def test_a_text_that_is_no_message_is_refused(text):
+    with pytest.raises(RemoteError):
+        Wire().core.receive(text)
+
+
+def test_an_answer_that_nobody_waits_for_is_left_alone():
+    wire = Wire()
+    wire.core.request("GET", "/a", wire.answers.append)
+    wire.say(id=7, status=200)
+    wire.say(id=[], status=200)
+    assert wire.answers == []
+
+
+def test_a_python_client_reads_changes_and_listens(site):
+    heard = Queue()
+    with TreeClient(url(site, "ann:se%3Acret@")) as ann, TreeClient(url(site)) as other:
+        assert ann.put("/room", {"subject": "lunch"}).status == 201
+        ann.subscribe("/room", heard.put)
+        name = other.post("/room", {"name": "Bob"})
+        assert heard.get(timeout=20) == Notification("create", "/room", name, {"name": "Bob"})
+        assert other.get("/room", view="children") == [name]
+        assert ann.get("/room", view="access")["owner"] == "ann@example.org"
+        assert ann.patch("/room", {"subject": None}) == {}
+        other.notify("/room", 7)
+        assert heard.get(timeout=20) == Notification("NOTIFY", "/room", "", 7)
+        with pytest.raises(RemoteError) as caught:
+            other.delete("/room")
+        assert caught.value.status == 401
+        ann.unsubscribe("/room")
+
+
+def test_a_python_client_connects_again_and_hears_what_it_has_missed(site):
+    heard, back = Queue(), Queue()
+    keeper = TreeClient(url(site))
+    client = TreeClient(url(site), on_connected=lambda: back.put(True))
+    try:
+        back.get(timeout=20)
+        keeper.put("/room", 0)
+        client.subscribe("/room", heard.put)
+        *_, connected = site.side._sockets
+        connected.shut()
+        keeper.put("/room", 1)
+        back.get(timeout=20)
+        assert heard.get(timeout=20) == Notification("PUT", "/room", "", 1)
+    finally:
+        client.close()
+        keeper.close()
+
+
+def test_a_client_that_is_refused_is_told(site):
+    with pytest.raises(RemoteError) as caught:
+        TreeClient(url(site, "ann:guess@"))
+    assert caught.value.status == 401
+
+
+PROGRAM = """
+import { Resources, ResourceError } from "./resources.mjs";
+const [url] = process.argv.slice(2);
+const said = (text) => console.log(JSON.stringify(text));
+const tree = new Resources(url);
+const other = new Resources(url);
+await tree.put("/room", { subject: "lunch" });
+const told = [];
+let heard = () => {};
+const next = () => new Promise((done) => (heard = done));
+await tree.subscribe("/room", (each) => (told.push(each), heard()));
+let coming = next();
+const name = await other.post("/room", { name: "Bob" });
+await coming;
+said([told.pop(), name, await tree.children("/room"), await other.get("/room")]);
+said(await other.delete("/room").catch((error) => [error instanceof ResourceError, error.status]));
+coming = next();
+other._wire.close(); // which is lost, and connects again
+await coming;
+said(told.pop());
+await new Promise((done) => other.addEventListener("open", done, { once: true }));
+said(await other.get("/room"));
+coming = next();
+await other.notify("/room", 7);
+await coming;
+said(told.pop());
+tree.close();
+other.close();
+said(await tree.get("/room").catch((error) => error.status));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs the Debian package nodejs")
+def test_the_module_for_pages_does_the_same(site, tmp_path):
+    (tmp_path / "resources.mjs").write_text(SCRIPT.read_text())
+    (tmp_path / "program.mjs").write_text(PROGRAM)
+    command = ["node", "--experimental-websocket", "--no-warnings", "program.mjs", url(site)]
+    with Process(tmp_path, command) as node:
+        assert node.finish() == 0, node.output
+    first, refused, gone, again, event, closed = map(json.loads, node.output.splitlines())
+    notification, name, names, entity = first
+    bob = {"name": "Bob"}
+    assert notification == {"kind": "create", "resource": "/room", "child": name, "entity": bob}
+    assert (names, entity) == ([name], {"subject": "lunch"})
+    assert refused == [True, 401]
+    assert (gone["kind"], gone["child"]) == ("delete", name)
+    assert again == {"subject": "lunch"}
+    assert event == {"kind": "NOTIFY", "resource": "/room", "child": "", "entity": 7}
+    assert closed == 503
+
+
+def test_the_gateway_serves_the_module(site):
+    status, headers, body = site.http("GET", "/tree.js")
+    assert (status, body) == (200, SCRIPT.read_bytes())
+    assert headers["Content-Type"].startswith("text/javascript")
+    assert site.http("HEAD", "/tree.js")[2] == b""
+    assert site.http("PUT", "/tree.js", b"1", Authorization=BASIC)[0] == 405
