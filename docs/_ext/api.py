@@ -1,7 +1,7 @@
 """API pages from the front door of a package: its public names, with signature and docstring.
 
 `__all__` of the package says what is shown, its `_HOME_OF` from which module each name comes, and
-the table of `tests/test_layers.py` whether that module is a codec, a machine, or at the edge.
+the table of `tests/rooms.txt` whether that module is a codec, a machine, or at the edge.
 Sources are read, not imported, for signatures as they were written.
 """
 
@@ -28,14 +28,10 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @functools.cache
 def room_table() -> list[tuple[str, str, list[str]]]:
-    """Level, room and the rooms it may import: the lines of the table in `tests/test_layers.py`."""
-    tree = ast.parse((REPO / "tests/test_layers.py").read_text(encoding="utf-8"))
-    [text] = [
-        node.value.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ARROWS"
-    ]
-    rows = [line.split() for line in re.sub(r"\n +", " ", text).strip().splitlines()]
+    """Level, room and the rooms it may import: the lines of `tests/rooms.txt`."""
+    table = (REPO / "tests/rooms.txt").read_text(encoding="utf-8")
+    lines = re.sub(r"\n +", " ", table).splitlines()
+    rows = [line.split() for line in lines if not line.startswith("#")]
     return [(level, room, others) for level, room, *others in rows]
 
 

@@ -1,7 +1,7 @@
 """The tables of rooms in the page of the house: `python docs/_ext/house.py` writes them.
 
 They stand in the page itself, so that it is whole without a build; `tests/test_docs.py` fails
-where they are not those of the table in `tests/test_layers.py`.
+where they are not those of `tests/rooms.txt`.
 """
 
 import ast
