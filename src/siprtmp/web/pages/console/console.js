@@ -1,12 +1,14 @@
 /** The console: what the gateway does now, and what its operator may end. It uses `/tree` alone. */
 import { Resources } from "/tree.js";
 import { attempt, begin, button, field, here, learn, make, notice, proofOf, say, treeAddress, viewsOf } from "./parts.js";
-import { Sparkline } from "./charts.js";
+import { CallParts } from "./call.js";
+import { round, Sparkline } from "./charts.js";
 import { TABLES } from "./words.js";
 
 learn(TABLES);
 
 const POLL_MS = 2000;
+const LEVELS = ["debug", "info", "warning", "error"];
 const SHOWN = 100; // rows of a list; the rest is a number
 const DEPTH = 5; // of names below a branch: a stream's name may have slashes
 const KEPT = 50; // ended calls
@@ -23,21 +25,31 @@ const LISTS = {
 };
 /** The lists that a view shows. */
 const VIEWS = { now: ["call", "stream"], call: ["call"], phones: ["registration", "login"], ways: ["room", "trunk", "route"] };
-const COUNTED = ["call", "stream", "registration", "room"];
+const COUNTED = { call: "calls", stream: "streams", registration: "registrations", room: "rooms" };
+const FIGURES = [...Object.values(COUNTED), "sockets", "greenlets"];
+const SIZES = { cpu_percent: (value) => `${round(value)} %`, memory_bytes: (value) => `${round(value / 1e6)} MB` };
 
 /**
  * What the page knows: its tree, and the rows of each list by their paths. It tells of each change
- * by an event "change" with the part that has changed: user, figures, ended, or a list.
+ * by an event "change" with the part that has changed: user, gateway, figures, ended, audit, or a list.
  */
 class Operator extends EventTarget {
   constructor() {
     super();
     Object.assign(this, { tree: null, isOpen: false, isAsked: false, user: "", ended: [] });
+    /** @type {any} what `/gateway` holds; the user's role is in it */
+    this.gateway = null;
+    /** @type {any[]|null} who has changed what, for those who may know it */
+    this.audit = null;
     /** @type {Record<string, Map<string, any>>} */
     this.lists = Object.fromEntries(Object.keys(LISTS).map((name) => [name, new Map()]));
     /** @type {Record<string, number>} how many there are, which may be more than are shown */
     this.counts = {};
   }
+
+  get role() { return this.gateway?.role ?? "operator"; }
+
+  get mayChange() { return this.role !== "viewer"; }
 
   changed(part) { this.dispatchEvent(new CustomEvent("change", { detail: part })); }
 
@@ -48,6 +60,7 @@ class Operator extends EventTarget {
     try {
       await opened(tree);
       await tree.get("/stream"); // which operators alone may read
+      await this.hearGateway(tree);
       for (const [name, { tells }] of Object.entries(LISTS)) {
         if (tells) await optional(tree.subscribe(`/${name}`, (told) => this.hear(name, told)));
       }
@@ -64,6 +77,28 @@ class Operator extends EventTarget {
     await this.poll(tree);
   }
 
+  /** Hear the gateway's figures, and what was done and has ended before the page was opened. */
+  async hearGateway(tree) {
+    this.gateway = await optional(tree.get("/gateway"));
+    this.audit = null;
+    if (!this.gateway) return;
+    await tree.subscribe("/gateway", ({ kind, entity }) => {
+      if (kind !== "PUT") return;
+      this.gateway = { ...this.gateway, ...entity, role: this.role };
+      this.changed("gateway");
+    });
+    const ended = await optional(tree.get("/gateway/ended"));
+    if (ended) this.ended = ended.calls.slice(0, KEPT);
+    const audit = await optional(tree.get("/gateway/audit"));
+    if (!audit) return;
+    this.audit = audit.entries;
+    await tree.subscribe("/gateway/audit", ({ kind, entity }) => {
+      if (kind !== "NOTIFY") return;
+      this.audit = [entity.entry, ...this.audit].slice(0, SHOWN);
+      this.changed("audit");
+    });
+  }
+
   turn(isOpen) {
     this.isOpen = isOpen;
     this.changed("user");
@@ -71,7 +106,7 @@ class Operator extends EventTarget {
 
   signOut() {
     this.tree?.close();
-    Object.assign(this, { tree: null, user: "", isAsked: true });
+    Object.assign(this, { tree: null, user: "", isAsked: true, gateway: null, audit: null });
     for (const list of Object.values(this.lists)) list.clear();
     this.changed("user");
   }
@@ -102,7 +137,8 @@ class Operator extends EventTarget {
     while (this.tree === tree) {
       if (this.isOpen) {
         const seen = document.hidden ? [] : VIEWS[here().view] ?? [];
-        for (const name of new Set([...COUNTED, ...seen])) {
+        const counted = this.gateway ? [] : Object.keys(COUNTED);
+        for (const name of new Set([...counted, ...seen])) {
           await this.read(name, seen.includes(name)).catch(() => {});
         }
         this.changed("figures");
@@ -179,6 +215,13 @@ const score = (row) => {
   const known = [row.mos_from_phone, row.mos_to_phone].filter((each) => typeof each === "number");
   return known.length ? Math.min(...known).toFixed(1) : "";
 };
+/** A time of day, of seconds since 1970 or of a text. */
+const whenOf = (at) => {
+  const date = new Date(typeof at === "number" ? at * 1000 : at);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return isToday ? date.toLocaleTimeString() : date.toLocaleString();
+};
+const textOf = (value) => (value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value));
 const linkTo = (id, text) => make("a", { href: `#call?${new URLSearchParams({ id })}`, textContent: text });
 const matched = ({ match: _, ...row }) => Object.entries(row).filter(([, value]) => value)
   .map(([key, value]) => (value === true ? key : `${key} ${value}`)).join(", ");
@@ -216,6 +259,11 @@ const CALL_ACTIONS = [
   toggling("held", "hold", "resume"), toggling("muted", "mute", "unmute"),
   ending("hangUp", between, (key) => operator.delete("call", key)),
 ];
+/** What is done with an opened call alone: where the gateway can, the row says so. */
+const MORE_ACTIONS = [
+  ...CALL_ACTIONS, toggling("recording", "record", "recordNoMore"), toggling("mixed", "mix", "mixNoMore"),
+  toggling("capture", "capture", "captureNoMore"),
+];
 const TABLES_OF = {
   call: {
     columns: [
@@ -250,10 +298,17 @@ const TABLES_OF = {
     actions: [],
   },
   route: { columns: [["match", (row) => row.match], ["goes", matched]], actions: [] },
+  audit: {
+    columns: [
+      ["when", (row) => whenOf(row.at)], ["user", (row) => row.user ?? ""], ["method", (row) => row.method], ["resource", (row) => row.resource],
+      ["what", (row) => textOf(row.entity ?? row.summary)], ["status", (row) => row.status],
+    ],
+    actions: [],
+  },
   ended: {
     columns: [
       ["caller", (row) => linkTo(row.id, bare(row.caller))], ["callee", (row) => bare(row.callee)], ["reason", (row) => row.reason],
-      ["when", (row) => new Date(row.ended_at * 1000).toLocaleTimeString()],
+      ["when", (row) => whenOf(row.ended_at)],
     ],
     actions: [],
   },
@@ -332,7 +387,7 @@ const dress = (shown, action, row) => {
   const word = say(action.label(row)), name = say("actOn", word, action.about(row));
   write(shown, word);
   if (shown.getAttribute("aria-label") !== name) shown.setAttribute("aria-label", name);
-  shown.hidden = !action.fits(row);
+  shown.hidden = !operator.mayChange || !action.fits(row);
 };
 const write = (place, text) => {
   if (place.textContent !== text) place.textContent = text;
@@ -354,7 +409,7 @@ customElements.define("who-am-i", class extends View {
       return;
     }
     this.form = null;
-    const text = !operator.isOpen ? say("offline") : operator.user ? say("signedIn", operator.user) : say("local");
+    const text = !operator.isOpen ? say("offline") : operator.user ? say("signedIn", operator.user) : say("local", say(`role-${operator.role}`));
     this.replaceChildren(make("div", { className: "row" }, make("span", { role: "status" }, text), button("logout", () => operator.signOut())));
   }
 });
@@ -381,7 +436,7 @@ customElements.define("ways-view", listView("ways", VIEWS.ways));
 customElements.define("now-lists", listView("now", ["call", "stream", "ended"]));
 
 customElements.define("now-view", class extends View {
-  static parts = ["user", "figures"];
+  static parts = ["user", "gateway", "figures"];
 
   draw() {
     this.hidden = here().view !== "now" || !operator.tree;
@@ -395,21 +450,54 @@ customElements.define("now-view", class extends View {
     this.querySelector("now-lists").draw();
   }
 
+  /** The gateway's own figures; where it has none, what the lists count. */
   figures() {
-    const { counts } = operator;
-    for (const name of COUNTED) if (counts[name] !== undefined) this.show(`list-${name}`, counts[name]);
-    write(this.told, say("running", counts.call ?? 0, counts.stream ?? 0));
+    const { counts, gateway } = operator;
+    const known = gateway?.counts ?? Object.fromEntries(Object.entries(COUNTED).map(([name, word]) => [word, counts[name]]));
+    for (const word of FIGURES) if (typeof known[word] === "number") this.show(word, known[word]);
+    for (const [word, write] of Object.entries(SIZES)) if (gateway?.[word] != null) this.show(word, gateway[word], write);
+    write(this.told, say("running", known.calls ?? 0, known.streams ?? 0));
   }
 
-  show(word, value) {
+  show(word, value, text = String) {
     if (!this.tiles.has(word)) {
-      const chart = new Sparkline(say(word)), number = make("p", { className: "number" });
+      const title = say(`figure-${word}`), chart = new Sparkline(title, text), number = make("p", { className: "number" });
       this.tiles.set(word, { chart, number });
-      this.place.append(make("section", { className: "card", "aria-label": say(word) }, make("h2", {}, say(word)), number, chart.element));
+      this.place.append(make("section", { className: "card", "aria-label": title }, make("h2", {}, title), number, chart.element));
     }
     const { chart, number } = this.tiles.get(word);
-    write(number, `${value}`);
+    write(number, text(value));
     chart.add(performance.now() / 1000, value);
+  }
+});
+
+customElements.define("gateway-view", class extends View {
+  static parts = ["user", "gateway", "audit"];
+
+  draw() {
+    const { gateway } = operator;
+    document.querySelector("nav a[href='#gateway']").hidden = !gateway;
+    this.hidden = here().view !== "gateway" || !gateway;
+    if (this.hidden) return;
+    if (!this.facts) this.build();
+    const shown = [["version", gateway.version], ["build", gateway.build], ["started", whenOf(gateway.started)], ["workers", gateway.workers], ["role", say(`role-${gateway.role}`)]];
+    listFacts(this.facts, shown.filter(([, value]) => value).map(([word, value]) => [say(word), `${value}`]));
+    this.level.disabled = gateway.role !== "admin";
+    if (document.activeElement !== this.level) this.level.value = gateway.log_level;
+    this.audit.element.hidden = operator.audit === null;
+    const { audit } = operator;
+    if (audit) this.audit.update(audit.map((row, at) => [audit.length - at, row]), audit.length);
+  }
+
+  build() {
+    this.facts = make("dl", {});
+    this.level = make("select", { id: "log-level", onchange: attempt(async () => {
+      await operator.tree.patch("/gateway", { log_level: this.level.value });
+      notice(say("levelSet", this.level.value));
+    }) }, ...LEVELS.map((each) => make("option", { value: each, textContent: each })));
+    this.audit = new KeptTable("audit");
+    this.append(make("section", { className: "card", "aria-labelledby": "title-gateway" }, make("h2", { id: "title-gateway" }, say("gateway")), this.facts,
+      make("div", { className: "level" }, make("label", { for: "log-level" }, say("logLevel")), this.level)), this.audit.element);
   }
 });
 
@@ -421,43 +509,50 @@ const FACTS = [
   ["trip", "round_trip_ms", "ms"], ["scoreFrom", "mos_from_phone"], ["scoreTo", "mos_to_phone"],
 ];
 
+const listFacts = (list, facts) => {
+  if (list.told === JSON.stringify(facts)) return;
+  list.told = JSON.stringify(facts);
+  list.replaceChildren(...facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+};
+
 customElements.define("call-view", class extends View {
-  static parts = ["user", "call", "ended"];
+  static parts = ["user", "call", "ended", "figures"];
 
   draw() {
-    const { view, given } = here();
-    this.hidden = view !== "call" || !operator.tree;
+    const { view, given } = here(), { tree } = operator;
+    const id = view === "call" && tree ? given.get("id") ?? "" : "";
+    this.hidden = !id;
+    this.open(tree, id);
     if (this.hidden) return;
-    if (!this.heading) this.build();
-    this.callId = given.get("id") ?? "";
-    const running = operator.lists.call.get(this.callId);
-    const row = running ?? operator.ended.find((each) => each.id === this.callId);
-    this.row = row ?? {};
-    write(this.heading, row ? between(row) : say("noSuchCall"));
-    write(this.state, row ? stateOf(row) : "");
-    write(this.time, row ? clock(row.seconds) : "");
+    const running = operator.lists.call.get(id);
+    this.row = running ?? operator.ended.find((each) => each.id === id) ?? {};
+    write(this.heading, this.row.caller ? between(this.row) : say("noSuchCall"));
+    write(this.state, this.row.caller ? stateOf(this.row) : "");
+    write(this.time, clock(this.row.seconds));
     this.buttons.hidden = !running;
-    CALL_ACTIONS.forEach((action, at) => dress(this.buttons.children[at], action, this.row));
-    this.tell();
-  }
-
-  tell() {
+    MORE_ACTIONS.forEach((action, at) => dress(this.buttons.children[at], action, this.row));
     const known = FACTS.filter(([, key]) => ![null, undefined, false].includes(this.row[key]) && `${this.row[key]}`);
-    const text = known.map(([word, key, unit = ""]) => [say(word), `${this.row[key]} ${unit}`.trim()]);
-    if (JSON.stringify(text) === this.told) return;
-    this.told = JSON.stringify(text);
-    this.facts.replaceChildren(...text.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+    listFacts(this.facts, known.map(([word, key, unit = ""]) => [say(word), `${this.row[key]} ${unit}`.trim()]));
+    this.more.refresh(stateOf(this.row));
   }
 
-  build() {
+  /** Follow this call, and no longer the one before. */
+  open(tree, id) {
+    if (this.callId === id && this.tree === tree) return;
+    this.more?.close();
+    Object.assign(this, { callId: id, tree });
+    if (!id) return;
+    this.more = new CallParts(tree, id, optional);
     this.heading = make("h2", { id: "title-one" });
     this.state = make("span", { className: "state", role: "status" });
     this.time = make("span", { className: "state" });
-    this.buttons = make("div", { className: "row" }, ...CALL_ACTIONS.map((action) =>
+    this.buttons = make("div", { className: "row" }, ...MORE_ACTIONS.map((action) =>
       make("button", { type: "button", onclick: () => action.run(this.callId, this.row) })));
     this.facts = make("dl", {});
-    this.append(make("p", {}, make("a", { href: "#now", textContent: say("back") })),
-      make("section", { className: "card", "aria-labelledby": "title-one" }, this.heading, make("p", { className: "row" }, this.state, this.time), this.buttons, this.facts));
+    this.replaceChildren(make("p", {}, make("a", { href: "#now", textContent: say("back") })),
+      make("section", { className: "card", "aria-labelledby": "title-one" }, this.heading,
+        make("p", { className: "row" }, this.state, this.time), this.buttons, this.facts),
+      ...this.more.elements);
   }
 });
 

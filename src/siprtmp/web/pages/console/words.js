@@ -1,13 +1,23 @@
 /** The page's texts. Another language is one more table; what it lacks is said in English. */
 export const TABLES = {
   en: {
+    "figure-calls": "Calls", "figure-streams": "Streams", "figure-registrations": "Registered phones", "figure-rooms": "Rooms",
+    "figure-sockets": "Sockets", "figure-greenlets": "Greenlets", "figure-cpu_percent": "Processor", "figure-memory_bytes": "Memory",
+    "role-admin": "Admin", "role-operator": "Operator", "role-viewer": "Viewer", "list-audit": "What was changed", "no-audit": "Nothing was changed yet.",
+    advice: "What to do", allSteps: "All steps, with what they say", build: "Build", capture: "Capture packets", captureNoMore: "Stop the capture",
+    gateway: "Gateway", ladder: "Ladder of the call, with {0} steps; the list below has all of them", ladderTitle: "Messages",
+    lastOf: "{0}: {1} {2}", levelSet: "The log has the level {0} now.", log: "Log of this call", logLevel: "Level of the log",
+    method: "Method", mix: "Mix", mixNoMore: "Stop the mix", qualityTitle: "Quality", record: "Record", recordNoMore: "Stop the recording",
+    resource: "Resource", role: "Your role", seconds: "{0} s", started: "Started", status: "Status", toGateway: "Gateway",
+    truncated: "Later steps were left out.", version: "Version", what: "Change", workers: "Workers",
+    "end-a": "From the phone", "end-b": "To the phone", "metric-loss": "Loss", "metric-jitter_ms": "Jitter", "metric-rtt_ms": "Round trip", "metric-kbps": "Rate",
     about: "About", actOn: "{0}: {1}", actions: "Actions", address: "Address", back: "All calls", between: "{0} to {1}",
     callee: "To", caller: "From", calls: "Calls", chart: "{0} in the last two minutes, from {1} to {2}", codec: "Codecs", contact: "Contact",
     endedBy: "Ended: {0}", expires: "Expires in", forget: "Forget", goes: "Goes to", hangUp: "Hang up", held: "on hold", hold: "Hold",
     howMany: "{0} ({1})", jitterFrom: "Jitter from the phone", jitterTo: "Jitter to the phone", kick: "Disconnect", leave: "Leave it",
     "list-call": "Calls", "list-ended": "Ended lately", "list-login": "Signed in", "list-registration": "Registered phones",
     "list-room": "Rooms", "list-route": "Routes", "list-stream": "Streams", "list-trunk": "Trunks",
-    local: "Local operator", logOff: "Log off", login: "Sign in", logout: "Sign out", lostFrom: "Lost from the phone", lostTo: "Lost to the phone",
+    local: "{0} on this machine", logOff: "Log off", login: "Sign in", logout: "Sign out", lostFrom: "Lost from the phone", lostTo: "Lost to the phone",
     match: "Calls to", members: "Members", more: "{0} more are not shown.", mute: "Mute", muted: "muted", name: "Name",
     "no-call": "Nobody is in a call.", "no-ended": "No call has ended since this page was opened.", "no-login": "Nobody is signed in.",
     "no-registration": "No phone is registered.", "no-room": "There are no rooms.", "no-route": "There are no routes.",
@@ -16,7 +26,7 @@ export const TABLES = {
     players: "Players", reason: "Reason", received: "Packets received", refused: "Refused: {0}", resume: "Resume",
     running: "Calls: {0}. Streams: {1}.", score: "MOS", scoreFrom: "MOS from the phone", scoreTo: "MOS to the phone", sent: "Packets sent",
     signedIn: "Signed in as {0}", source: "Source", srtp: "SRTP", state: "State", "state-ringing": "Ringing", "state-up": "In a call",
-    sure: "{0}: {1}?", time: "Time", title: "Console", toNow: "Now", toPhones: "Phones", toWays: "Rooms and routes", transcoding: "Transcoded",
+    sure: "{0}: {1}?", time: "Time", title: "Console", toNow: "Now", toPhones: "Phones", toWays: "Routing", transcoding: "Transcoded",
     trip: "Round trip", trunk: "Trunk", unmute: "Unmute", user: "User", video: "Video", welcome: "Sign in as an operator.", when: "When",
   },
 };
