@@ -1,4 +1,4 @@
-"""The gateway's own pages, which a browser gets as files: the phone.
+"""The gateway's own pages, which a browser gets as files: the phone and the console.
 
 Own design: a page has no script or style but the gateway's own, talks to the gateway alone, and is
 shown in no frame of another page.  So what somebody writes into a name or a message stays text,
@@ -11,7 +11,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, Final, NamedTuple
 
-FOLDERS: Final = ("phone",)  # below `pages`, and in addresses
+FOLDERS: Final = ("phone", "console")  # below `pages`, and in addresses
+SHARED: Final = "shared"  # the folder whose files stand in each of the others
 INDEX: Final = "index.html"
 _TYPES: Final = {
     "html": "text/html; charset=utf-8",
@@ -52,7 +53,8 @@ class StaticPages:
         self._files = {
             f"/{name}/{each.name}": _read(each)
             for name in FOLDERS
-            for each in (folder / name).iterdir()
+            for source in (SHARED, name)
+            for each in (folder / source).iterdir()
             if each.name.rpartition(".")[2] in _TYPES
         }
 

@@ -1,10 +1,11 @@
 """The gateway's own pages as files."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
 
-from siprtmp.web.static_pages import StaticPages
+from siprtmp.web.static_pages import FOLDERS, StaticPages
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +25,9 @@ def ask(pages, path, method="GET", **more):
     return answer
 
 
-def test_a_page_comes_with_a_policy_that_lets_nothing_else_run(pages):
-    got = ask(pages, "/phone/")
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_page_comes_with_a_policy_that_lets_nothing_else_run(pages, folder):
+    got = ask(pages, f"/{folder}/")
     assert got.status == 200 and got.headers["Content-Type"] == "text/html; charset=utf-8"
     policy = dict(
         each.strip().split(" ", 1) for each in got.headers["Content-Security-Policy"].split(";")
@@ -35,18 +37,27 @@ def test_a_page_comes_with_a_policy_that_lets_nothing_else_run(pages):
     assert b"<script type" in got.body and b"onclick" not in got.body and b"style=" not in got.body
 
 
-def test_a_page_fits_on_a_slow_line(pages):
-    """All files of the phone together."""
-    sizes = [len(each.content) for path, each in pages._files.items() if path.startswith("/phone/")]
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_page_fits_on_a_slow_line(pages, folder):
+    """All files of a page together."""
+    sizes = [len(each.content) for path, each in pages._files.items() if f"/{folder}/" in path]
     assert len(sizes) >= 5 and sum(sizes) < 60_000
 
 
 def test_every_file_that_a_page_names_is_served(pages):
     for path in pages._files:
-        for quote in (b'"', b"'"):
-            for word in pages._files[path].content.split(quote)[1::2]:
-                if word.startswith(b"./") or word in (b"phone.css", b"icon.svg"):
-                    assert ask(pages, "/phone/" + word.decode().removeprefix("./")).status == 200
+        folder = path.rpartition("/")[0]
+        text = pages._files[path].content.decode()
+        for word in re.findall(r'(?:href|src)="(\w+\.\w+)"|from "\./([^"]+)"', text):
+            assert ask(pages, f"{folder}/{word[0] or word[1]}").status == 200
+
+
+def test_pages_are_built_from_the_same_parts(pages):
+    shared = {"parts.css", "parts.js", "icon.svg"}
+    for folder in FOLDERS:
+        assert shared <= {path.rpartition("/")[2] for path in pages._files if f"/{folder}/" in path}
+        assert b'href="parts.css"' in ask(pages, f"/{folder}/").body
+    assert not pages.serves({"PATH_INFO": "/shared/parts.js"})
 
 
 def test_what_is_kept_is_not_sent_again(pages):

@@ -1,54 +1,11 @@
 /** The phone: views of the tree's calls, streams and logins. It uses `/tree` and nothing else. */
 import { Resources } from "/tree.js";
 import { capture, devices, Way } from "./media.js";
-import { say } from "./words.js";
+import { attempt, begin, button, field, here, learn, make, nameOf, notice, press, proofOf, say, treeAddress, viewsOf } from "./parts.js";
+import { TABLES } from "./words.js";
 
 const KEYS = "123456789*0#";
 const QUALITY_MS = 2000;
-
-/**
- * An element with properties, listeners (`onclick`) and children; text stays text.
- * @param {string} name @param {Record<string, unknown>} about @param {...(Node|string)} inside
- */
-const make = (name, about = {}, ...inside) => {
-  const element = document.createElement(name);
-  for (const [key, value] of Object.entries(about)) {
-    if (key.startsWith("aria-") || key === "for" || key === "role") element.setAttribute(key, value);
-    else element[key] = value;
-  }
-  element.append(...inside);
-  return element;
-};
-const button = (word, onclick, about = {}) =>
-  make("button", { type: "button", textContent: say(word), onclick, ...about });
-/** The view that the address names, and what it fills in: `#call?to=bob`. */
-const here = () => {
-  const [view, query] = location.hash.slice(1).split("?");
-  return { view: view || "call", given: new URLSearchParams(query) };
-};
-let fields = 0;
-const field = (word, about = {}) => {
-  const id = `field-${++fields}`;
-  const input = make("input", { id, autocomplete: "off", ...about });
-  return { input, box: make("div", { className: "grow" }, make("label", { for: id }, say(word)), input) };
-};
-const notice = (text, wrong = false) => {
-  const place = document.getElementById("notice");
-  place.textContent = text;
-  place.classList.toggle("wrong", wrong);
-};
-/** Run what may be refused, and tell the user why it was. */
-const attempt = (run) => async (...given) => {
-  try {
-    notice("");
-    return await run(...given);
-  } catch (error) {
-    notice(say("refused", error.reason ?? error.message), true);
-    return undefined;
-  }
-};
-
-
 
 /**
  * What the page knows and does: its tree, its user, and one call at a time. It tells of each
@@ -72,8 +29,8 @@ class Phone extends EventTarget {
     const whole = user.includes("@") ? user : `${user}@${location.hostname}`;
     const name = whole.split("@")[0];
     this.signOut();
-    const proof = password ? `${new URLSearchParams({ user: name, pass: password })}` : "";
-    const tree = new Resources(`${location.protocol.replace("http", "ws")}//${location.host}/tree?${proof}`);
+    const proof = proofOf(name, password);
+    const tree = new Resources(treeAddress(proof));
     const enter = () => tree.put(`/login/${whole}`, { name, audio: true, video: true });
     try {
       await enter();
@@ -252,9 +209,6 @@ class Phone extends EventTarget {
   }
 }
 
-/** The user of an address such as sip:bob@example.com. */
-const nameOf = (address = "") => address.replace(/^.*?(?:sips?|tel):/, "").split(/[@;>]/)[0];
-
 /** A session of `/media`: the answer to an offer, and how it ends. */
 const exchange = async (tree, asked) => {
   const path = `/media/${await tree.post("/media", asked)}`;
@@ -262,19 +216,9 @@ const exchange = async (tree, asked) => {
   return { answer: sdp, end: () => tree.delete(path).catch(() => {}) };
 };
 
+learn(TABLES);
 const phone = new Phone();
-
-/** A part of the page that is drawn anew when its part of the phone changes. */
-class View extends HTMLElement {
-  static parts = [];
-
-  connectedCallback() {
-    phone.addEventListener("change", ({ detail }) => this.constructor.parts.includes(detail) && this.draw());
-    this.draw();
-  }
-
-  draw() {}
-}
+const View = viewsOf(phone);
 
 customElements.define("who-am-i", class extends View {
   static parts = ["user"];
@@ -500,8 +444,6 @@ customElements.define("devices-view", class extends View {
   }
 });
 
-const press = (shown, on) => shown.setAttribute("aria-pressed", `${Boolean(on)}`);
-
 /** Play what comes at the loudspeaker that the user has chosen. */
 const listen = (element, way) => {
   const speaker = devices.get("audiooutput");
@@ -509,15 +451,5 @@ const listen = (element, way) => {
   way.addEventListener("track", () => element.play().catch(() => {}));
 };
 
-/** Show the view that the address names. */
-const route = () => {
-  for (const link of document.querySelectorAll("nav a")) {
-    if (link.getAttribute("href") === `#${here().view}`) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
-  }
-  for (const view of document.querySelectorAll("main > [id]:not(#notice)")) view.draw();
-};
-for (const each of document.querySelectorAll("[data-word]")) each.textContent = say(each.dataset.word);
-addEventListener("hashchange", route);
 notice(say("welcome"));
-route();
+begin();

@@ -1,5 +1,5 @@
 /** The page's texts. Another language is one more table; what it lacks is said in English. */
-const TABLES = {
+export const TABLES = {
   en: {
     address: "Number or address", answer: "Answer", answerSound: "Answer without picture",
     asking: "Waiting for microphone and camera", call: "Call", callTo: "Call {0}", callWith: "Call with {0}",
@@ -17,11 +17,3 @@ const TABLES = {
     welcome: "Sign in to call, to be called, and to watch. Where only this machine reaches the gateway, any name will do, without a password.", transfer: "Transfer to", transferNow: "Transfer", transferred: "Transferred",
   },
 };
-const own = TABLES[(navigator.language ?? "en").slice(0, 2)] ?? TABLES.en;
-
-/**
- * A text, with what stands for {0}, {1} and so on.
- * @param {string} word @param {...unknown} values @returns {string}
- */
-export const say = (word, ...values) =>
-  (own[word] ?? TABLES.en[word] ?? word).replace(/\{(\d)\}/g, (_, at) => `${values[at] ?? ""}`);

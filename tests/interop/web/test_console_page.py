@@ -1,0 +1,83 @@
+"""The operator's console in a browser: it shows what runs, and ends it."""
+
+import os
+from pathlib import Path
+
+import pytest
+from support.peers.baresip import Baresip
+from support.peers.driven_browser import DrivenBrowser
+from support.peers.peers import Ffmpeg
+
+SHOTS = os.environ.get("CONSOLE_SHOTS", "")  # a folder for pictures that somebody looks at
+LOOKS = [(1200, 900, "light"), (380, 800, "dark")]  # each width and each scheme
+STREAM = '<img/src="x"/onerror="window.owned=1">'  # a browser reads it as the other one
+USER = "<img src=x onerror=window.owned=1>"
+LOG_IN = f"""
+  const {{ Resources }} = await import("/tree.js");
+  window.other = new Resources(`ws://${{location.host}}/tree`);
+  await window.other.put("/login/eve@example.net", {{ name: "{USER}" }});
+"""
+
+
+@pytest.fixture
+def server(gateway):
+    return gateway("--domain", "example.net")
+
+
+@pytest.fixture
+def page(start, server):
+    return start(DrivenBrowser, f"http://{server.listeners['http']}/console/")
+
+
+@pytest.fixture
+def phone(start, server):
+    return start(Baresip, "bob", registrar=server.sip, domain="example.net", hz=900)
+
+
+def says(page, text):
+    page.until(f"document.querySelector('main').textContent.includes({text!r})", text)
+
+
+def check(page, view):
+    """Nothing is wrong for those who do not see, or do not see well, in any look."""
+    for width, height, scheme in LOOKS:
+        page.shot(
+            Path(SHOTS or page.folder) / f"{view}-{width}-{scheme}.png", width, height, scheme
+        )
+        assert page.faults() == [], (view, width, scheme)
+        too_wide = "return document.documentElement.scrollWidth - innerWidth"
+        assert page.run(too_wide) <= 0, (view, width)
+
+
+@pytest.mark.needs("baresip", "chromium", "ffmpeg")
+def test_an_operator_sees_a_call_and_hangs_up(start, server, page, phone):
+    """Names of peers stay text; what is ended here ends at the phone."""
+    start(Ffmpeg.publish, server.url("live", STREAM), hz=440, seconds=300)
+    start(Ffmpeg.publish, server.url("call", "bob@example.net"), hz=440, seconds=300)
+    phone.wait_event("CALL_ESTABLISHED")
+    says(page, "bob@example.net")
+    says(page, STREAM)
+    assert page.run("return document.images.length") == 0
+    page.until("document.querySelector('.spark .line').getAttribute('d').includes('L')", "a chart")
+    check(page, "now")
+    page.run("document.querySelector('now-view td a').click()")
+    says(page, "MOS from the phone")
+    check(page, "call")
+    page.run("location.hash = '#phones'")
+    says(page, "bob@example.net")
+    page.run(LOG_IN)
+    says(page, USER)
+    assert page.run("return document.images.length") == 0
+    check(page, "phones")
+    page.run("location.hash = '#now'")
+    page.press("Hold: sip:call@example.net to bob@example.net".replace("sip:", ""))
+    says(page, "on hold")
+    page.press("Hang up: call@example.net to bob@example.net")
+    page.press("Hang up")
+    phone.wait_event("CALL_CLOSED")
+    says(page, "Nobody is in a call.")
+    says(page, "operator")
+    page.press(f"Disconnect: live/{STREAM}")
+    page.press("Disconnect")
+    says(page, "Nothing is published.")
+    assert page.run("return window.owned ?? 0") == 0
