@@ -116,6 +116,7 @@ class Suite:
     timeout: float = 5.0  # s for one case, unless the user says otherwise
     leave: Callable[[str, Sequence[ConformCase]], None] = _leave_nothing
     alive: Callable[[str], None] | None = None
+    with_users: "Callable[[Sequence[str]], Suite] | None" = None
 
     def look(self, target: str) -> None:
         """Raise Unreachable unless the target is still there."""
