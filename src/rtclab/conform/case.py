@@ -105,7 +105,8 @@ class Suite:
     `at_once` cases run at the same time.  `reach(target)`, called once before, raises the same.
     `alive(target)` is called behind each case, and raises Unreachable where nobody is any more;
     None stands for `reach`.  `leave(target, cases)` is called once behind these cases, and
-    removes what they left.
+    removes what they left.  `with_users(proofs)` is the suite whose cases have these users, each a
+    value of Authorization; None takes none.
     """
 
     cases: tuple[ConformCase, ...]

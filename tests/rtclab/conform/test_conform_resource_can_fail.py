@@ -116,19 +116,6 @@ def answers_by_200(patch):
     answers(patch, lambda reply, _: replace(reply, status=200) if reply.status == 201 else reply)
 
 
-@found_by("put_replaces_with_200", "any_tag_lets_be_what_is_there")
-def answers_by_201(patch):
-    answers(patch, lambda reply, _: replace(reply, status=201) if reply.status == 200 else reply)
-
-
-@found_by("post_tells_the_name")
-def hides_the_name(patch):
-    hidden = Entity(JSON, {})
-    answers(
-        patch, lambda reply, ask: replace(reply, entity=hidden) if ask.method == "POST" else reply
-    )
-
-
 @found_by("location_is_the_new_path")
 def locates_what_is_above(patch):
     answers(
