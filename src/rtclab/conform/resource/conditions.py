@@ -1,6 +1,8 @@
 """Cases of tags and of the conditions that name them, by plain HTTP and by WebSocket.
 
 Implements Resources §4.6, from the side of a client.
+
+Own design: that a refused request changes nothing is judged by reading the resource behind it.
 """
 
 from typing import Any

@@ -1,6 +1,8 @@
 """Cases of transient and persistent resources, and of the connections that the former end with.
 
 Implements Resources §7, from the side of a client.
+
+Own design: an end is judged by what a neighbour is told, and its time is that of the notification.
 """
 
 import time

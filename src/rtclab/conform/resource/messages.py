@@ -1,6 +1,8 @@
 """Cases of the messages of a WebSocket: their members, their order, and the connection itself.
 
 Implements Resources §2 and §9, from the side of a client.
+
+Own design: a message is wrong in one member, and what it would make must then not be there.
 """
 
 from functools import partial

@@ -1,6 +1,8 @@
 """Cases of what each method does, by plain HTTP and by WebSocket.
 
 Implements Resources §4, from the side of a client.
+
+Own design: a case is the same by both ways, so that neither is judged by the other's forms.
 """
 
 from typing import Any, Final

@@ -1,6 +1,8 @@
 """Cases of paths and the names in them, by plain HTTP and by WebSocket.
 
 Implements Resources §3, from the side of a client.
+
+Own design: a case tries the last name that is right and the first one that is wrong.
 """
 
 from rtclab.conform.checks import expect_equal

@@ -1,6 +1,8 @@
 """Cases of what plain HTTP alone has: fields of the header, and what it refuses.
 
 Implements Resources §10, from the side of a client.
+
+Own design: what is refused is read again by the same way, so that a refusal alone does not pass.
 """
 
 from functools import partial

@@ -1,6 +1,8 @@
 """Cases of rights, by plain HTTP and by WebSocket; most need two users.
 
 Implements Resources §5, from the side of a client.
+
+Own design: each right is judged by all requests, so that it allows neither less nor more.
 """
 
 from typing import Any, Final
