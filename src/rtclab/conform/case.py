@@ -105,7 +105,8 @@ class Suite:
     `at_once` cases run at the same time.  `reach(target)`, called once before, raises the same.
     `alive(target)` is called behind each case, and raises Unreachable where nobody is any more;
     None stands for `reach`.  `leave(target, cases)` is called once behind these cases, and
-    removes what they left.
+    removes what they left.  `with_users(proofs)` is the suite whose cases have these users, each a
+    value of Authorization; None takes none.
     """
 
     cases: tuple[ConformCase, ...]
@@ -116,6 +117,7 @@ class Suite:
     timeout: float = 5.0  # s for one case, unless the user says otherwise
     leave: Callable[[str, Sequence[ConformCase]], None] = _leave_nothing
     alive: Callable[[str], None] | None = None
+    with_users: "Callable[[Sequence[str]], Suite] | None" = None
 
     def look(self, target: str) -> None:
         """Raise Unreachable unless the target is still there."""

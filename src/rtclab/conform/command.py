@@ -6,6 +6,7 @@ package under `rtclab.conform` exports them as `SUITE`.
 
 import argparse
 import importlib
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import Final
 
@@ -24,6 +25,7 @@ PROTOCOLS: Final = (  # packages beside this module
     "whip",
     "whep",
     "ice",
+    "resource",
 )
 UNREACHABLE: Final = 3
 
@@ -35,6 +37,10 @@ def run(arguments: Sequence[str]) -> int:
     """
     options = _parser().parse_args(arguments)
     suite: Suite = importlib.import_module(f"rtclab.conform.{options.protocol}").SUITE
+    if options.proofs:
+        if suite.with_users is None:
+            raise ConfigError(f"conform {options.protocol} takes no --user and no --token")
+        suite = suite.with_users(options.proofs)
     cases = chosen(suite, options.role, options.section)
     if options.list:
         print("\n".join(case_lines(cases)))
@@ -82,6 +88,13 @@ def _judge(suite: Suite, cases: Sequence[ConformCase], options: argparse.Namespa
     return 1 if bad else 0
 
 
+def _basic(text: str) -> str:
+    """A user as Authorization.  Raises ValueError."""
+    if ":" not in text.strip(":"):
+        raise argparse.ArgumentTypeError("a user is NAME:PASSWORD")
+    return f"Basic {b64encode(text.encode()).decode()}"
+
+
 def _parser() -> Parser:
     parser = Parser(
         prog=f"{program()} conform",
@@ -99,6 +112,22 @@ def _parser() -> Parser:
     )
     add("--role", metavar="ROLE", help="Only the cases for this role, such as uas or server.")
     add("--section", metavar="SECTION", help="Only this section, such as 8.2, and those in it.")
+    add(
+        "--user",
+        dest="proofs",
+        action="append",
+        type=_basic,
+        metavar="NAME:PASSWORD",
+        help="A user of the target, for cases about rights; the second one is another user.",
+    )
+    add(
+        "--token",
+        dest="proofs",
+        action="append",
+        type="Bearer {}".format,
+        metavar="TOKEN",
+        help="The same, by a token.",
+    )
     add("--list", action="store_true", help="List the cases, and run none.")
     add("--strict", action="store_true", help="Count a SHOULD that is not met as a failure.")
     add("--junit", metavar="FILE", help="Write the results as JUnit XML; - is standard output.")

@@ -1,6 +1,7 @@
 """A listener with a tree, for the tests of its WebSockets and its clients."""
 
 from base64 import b64encode
+from itertools import count
 
 from gevent import socket
 
@@ -27,7 +28,7 @@ class Site:
         status = StatusAccess(["gw.example"], is_open=is_open, admission=admission)
         origins = ["https://friends.example"]
         access = TreeAccess(status, admission, origins, tokens, allows_anonymous=False)
-        numbers = iter(range(1, 1000))
+        numbers = count(1)
         self.tree = Tree(lambda size: next(numbers).to_bytes(size))
         self.side = TreeSide(self.tree, access, lambda size: next(numbers).to_bytes(size), Log("t"))
         live = FlvHttp(Registry(), neighbours=(self.side,))

@@ -10,33 +10,18 @@ Own design: one greenlet reads, and connects again when the connection is lost. 
 the client has made are transient: after a reconnection it makes them again, in `on_connected`.
 """
 
-from base64 import b64encode
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Final, cast
-from urllib.parse import unquote, urlsplit
+from typing import Any, cast
 
 import gevent
 from gevent import socket
 from gevent.event import AsyncResult, Event
 from gevent.lock import RLock
-from wsproto import ConnectionType, WSConnection
-from wsproto.events import (
-    AcceptConnection,
-    CloseConnection,
-    Ping,
-    RejectConnection,
-    Request,
-    TextMessage,
-)
-from wsproto.utilities import ProtocolError
 
 from p2psip.errors import RemoteError
+from siprtmp.edge.web.tree_wire import READ_SIZE, TIMEOUT, WAITS, ClientWire
 from siprtmp.web.resources.client import Answer, JsonValue, OnNotification, ResourceClient
-from siprtmp.web.resources.messages import PROTOCOL
-
-TIMEOUT: Final = 10.0  # s for an answer, and for a connection
-WAITS: Final = (0.2, 0.5, 1.0, 2.0, 5.0)  # s between attempts to connect again
 
 
 class TreeClient:
@@ -48,11 +33,10 @@ class TreeClient:
     def __init__(
         self, url: str, *, token: str = "", on_connected: Callable[[], None] = lambda: None
     ) -> None:
-        self._url, self._token, self._on_connected = urlsplit(url), token, on_connected
+        self._wire, self._on_connected = ClientWire(url, token), on_connected
         self._core = ResourceClient(self._send)
         self._socket: Any = None
-        self._web = WSConnection(ConnectionType.CLIENT)
-        self._lock, self._closed, self._text = RLock(), Event(), ""
+        self._lock, self._closed = RLock(), Event()
         self._connect()
         self._reader = gevent.spawn(self._run)
         self._on_connected()
@@ -119,34 +103,19 @@ class TreeClient:
         self._core.disconnected()
 
     def _connect(self) -> None:
-        url = self._url
-        headers = [(b"Authorization", f"Bearer {self._token}".encode())] if self._token else []
-        if url.username:
-            proof = f"{unquote(url.username)}:{unquote(url.password or '')}".encode()
-            headers = [(b"Authorization", b"Basic " + b64encode(proof))]
-        connected = socket.create_connection((url.hostname or "", url.port or 80), TIMEOUT)
-        web = WSConnection(ConnectionType.CLIENT)
-        asks = Request(
-            host=url.netloc.rpartition("@")[2],
-            target=url.path or "/tree",
-            subprotocols=[PROTOCOL],
-            extra_headers=headers,
-        )
+        connected = socket.create_connection((self._wire.host, self._wire.port), TIMEOUT)
         try:
-            connected.sendall(web.send(asks))
-            while (event := next(web.events(), None)) is None:
-                web.receive_data(connected.recv(65_536) or None)
-        except ProtocolError:
-            event = None
-        if not isinstance(event, AcceptConnection):
+            connected.sendall(self._wire.open())
+            while not self._wire.opened(connected.recv(READ_SIZE)):
+                pass
+        except (OSError, RemoteError):
             connected.close()
-            status = event.status_code if isinstance(event, RejectConnection) else 502
-            raise RemoteError("The WebSocket is refused", status)
+            raise
         connected.settimeout(None)
-        self._socket, self._web, self._text = connected, web, ""
+        self._socket = connected
 
     def _send(self, text: str) -> None:
-        self._write(self._web.send(TextMessage(data=text)))
+        self._write(self._wire.frame(text))
 
     def _write(self, data: bytes) -> None:
         with self._lock:  # so that two greenlets do not mix their frames
@@ -158,7 +127,7 @@ class TreeClient:
             try:
                 while self._read():
                     pass
-            except (OSError, ProtocolError, RemoteError):
+            except (OSError, RemoteError):
                 self._socket.close()
             self._core.disconnected()
             if not self._closed.is_set():
@@ -179,19 +148,12 @@ class TreeClient:
 
     def _read(self) -> bool:
         """Read some messages; whether the connection goes on."""
-        data = self._socket.recv(65_536)
-        self._web.receive_data(data or None)
-        for event in self._web.events():
-            if isinstance(event, TextMessage):
-                self._text += event.data
-                if event.message_finished:
-                    text, self._text = self._text, ""
-                    self._core.receive(text)
-            elif isinstance(event, Ping):
-                self._write(self._web.send(event.response()))
-            elif isinstance(event, CloseConnection):
-                return False
-        return bool(data)
+        texts, answer, goes_on = self._wire.receive(self._socket.recv(READ_SIZE))
+        for text in texts:
+            self._core.receive(text)
+        if answer:
+            self._write(answer)
+        return goes_on
 
 
 def _into(result: "AsyncResult[Answer]") -> Callable[[Answer | RemoteError], None]:

@@ -63,7 +63,7 @@ class ResourceClient:
     def request(self, method: str, resource: str, answered: OnAnswer, **members: JsonValue) -> None:
         """Send a request; underscores of members become hyphens.  Raises RemoteError if many wait.
 
-        `answered` gets the answer, or the RemoteError that it is.
+        `answered` gets the answer, or the RemoteError that it is.  What `send` raises is raised.
         """
         if len(self._waiting) >= MAX_REQUESTS:
             raise RemoteError("Too many requests wait for an answer", 503)
@@ -71,7 +71,11 @@ class ResourceClient:
         self._waiting[self._last_id] = answered
         said = {name.replace("_", "-"): value for name, value in members.items()}
         message = {"method": method, "resource": resource, "id": self._last_id} | said
-        self._send(json.dumps(message))
+        try:
+            self._send(json.dumps(message))
+        except OSError:  # nothing is sent, so no answer will come
+            self._waiting.pop(self._last_id, None)
+            raise
 
     def subscribe(self, resource: str, heard: OnNotification, answered: OnAnswer) -> None:
         """Subscribe, also after each reconnection until `unsubscribe`."""
