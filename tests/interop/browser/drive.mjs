@@ -1,7 +1,8 @@
 // A browser that a test drives: `drive.mjs PROGRAM chrome|firefox FOLDER URL`.  Reads a command a
 // line, as JSON: {id, run: JAVASCRIPT}, {id, press: TEXT}, {id, fill: LABEL, text}, {id, axe: true},
 // {id, shot: FILE, width, height, scheme}; prints the answers, and what the page says at its
-// console, as JSON too.
+// console, as JSON too.  {id, open: URL} opens another page, and answers its number; a command with
+// `page` is for that one, and {id, page, close: true} closes it.
 import { createInterface } from "node:readline";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -20,10 +21,15 @@ const browser = await puppeteer.launch({
   userDataDir: `${folder}/profile`, protocolTimeout: 120000,
 });
 process.on("SIGTERM", () => browser.close().finally(() => process.exit()));
-const page = await browser.newPage();
-page.on("console", (said) => print({ console: said.text() }));
-page.on("pageerror", (error) => print({ error: error.message }));
-await page.goto(url);
+const pages = [];
+const open = async (address) => {
+  const page = await browser.newPage();
+  page.on("console", (said) => print({ console: said.text() }));
+  page.on("pageerror", (error) => print({ error: error.message }));
+  await page.goto(address);
+  return pages.push(page) - 1;
+};
+await open(url);
 print({ ready: true });
 
 // Whether a button could be pressed, and whether a field could be filled and its form submitted.
@@ -42,16 +48,18 @@ const fill = (label, text, submits) => {
   return true;
 };
 const tasks = {
-  run: ({ run }) => page.evaluate(`(async () => { ${run} })()`),
-  press: (asked) => page.evaluate(press, asked.press),
-  fill: (asked) => page.evaluate(fill, asked.fill, asked.text, asked.submits),
-  async axe() {
+  open: (asked) => open(asked.open),
+  close: (asked, page) => page.close(),
+  run: ({ run }, page) => page.evaluate(`(async () => { ${run} })()`),
+  press: (asked, page) => page.evaluate(press, asked.press),
+  fill: (asked, page) => page.evaluate(fill, asked.fill, asked.text, asked.submits),
+  async axe(asked, page) {
     const script = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
     await page.evaluate(await readFile(script, "utf8"));
     const { violations } = await page.evaluate("axe.run()");
     return violations.map(({ id, nodes }) => [id, ...nodes.map((each) => each.html)]);
   },
-  async shot({ shot, width, height, scheme }) {
+  async shot({ shot, width, height, scheme }, page) {
     await page.setViewport({ width, height });
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
     await page.screenshot({ path: shot, fullPage: true });
@@ -60,7 +68,7 @@ const tasks = {
 for await (const line of createInterface({ input: process.stdin })) {
   const asked = JSON.parse(line), name = Object.keys(tasks).find((each) => each in asked);
   try {
-    print({ id: asked.id, value: (await tasks[name](asked)) ?? null });
+    print({ id: asked.id, value: (await tasks[name](asked, pages[asked.page ?? 0])) ?? null });
   } catch (error) {
     print({ id: asked.id, failed: error.message });
   }

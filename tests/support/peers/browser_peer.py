@@ -115,6 +115,7 @@ QUIET = {
     "media.gmp-manager.updateEnabled": False,
     "media.navigator.permission.disabled": True,
     "media.peerconnection.ice.loopback": True,
+    "media.peerconnection.ice.trickle_grace_period": 60_000,  # ms, where no core is free
     "network.captive-portal-service.enabled": False,
     "network.connectivity-service.enabled": False,
     "network.dns.disabled": True,

@@ -3,35 +3,27 @@
 import itertools
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from support.peers.browser_peer import FOLDER, QUIET
 from support.peers.process import Process, lack, require
 
 PROGRAMS = {"chrome": ("chromium", "chromium"), "firefox": ("firefox-esr", "firefox-esr")}
+T = TypeVar("T")
 PATIENCE = 60.0  # s for a browser to begin beside all other tests
 
 
-class DrivenBrowser(Process):
-    """Chromium or Firefox without a screen, at `url`; used by `start` of the tests."""
+class Driven:
+    """A page that a test acts in."""
 
-    def __init__(self, folder: Path, url: str, kind: str = "chrome") -> None:
-        """Its profile is in `folder`."""
-        program = require(*PROGRAMS[kind])
-        if not (FOLDER / "node_modules" / "puppeteer-core").is_dir():
-            lack("puppeteer-core", "npm")
-        super().__init__(
-            folder, [require("node", "npm"), FOLDER / "drive.mjs", program, kind, folder, url]
-        )
-        prefs = {**QUIET, "media.navigator.streams.fake": True}  # a camera that shows a colour
-        (folder / "prefs.json").write_text(json.dumps(prefs))
-        self._numbers, self._read = itertools.count(1), 0
+    def wait_until(self, condition: Callable[[], T], *, what: str, timeout: float = PATIENCE) -> T:
+        """See `Process.wait_until`."""
+        raise NotImplementedError
 
-    def start(self, timeout: float = PATIENCE) -> "DrivenBrowser":
-        self.launch(subprocess.PIPE)
-        self.wait_until(lambda: self._said("ready"), what="a page", timeout=timeout)
-        return self
+    def _ask(self, **task: Any) -> Any:
+        raise NotImplementedError
 
     def run(self, script: str) -> Any:
         """What a script of the page returns; it may wait."""
@@ -58,6 +50,31 @@ class DrivenBrowser(Process):
         """Take a picture of the page."""
         self._ask(shot=str(file), width=width, height=height, scheme=scheme)
 
+
+class DrivenBrowser(Process, Driven):
+    """Chromium or Firefox without a screen, at `url`; used by `start` of the tests."""
+
+    def __init__(self, folder: Path, url: str, kind: str = "chrome") -> None:
+        """Its profile is in `folder`."""
+        program = require(*PROGRAMS[kind])
+        if not (FOLDER / "node_modules" / "puppeteer-core").is_dir():
+            lack("puppeteer-core", "npm")
+        super().__init__(
+            folder, [require("node", "npm"), FOLDER / "drive.mjs", program, kind, folder, url]
+        )
+        prefs = {**QUIET, "media.navigator.streams.fake": True}  # a camera that shows a colour
+        (folder / "prefs.json").write_text(json.dumps(prefs))
+        self._numbers, self._read = itertools.count(1), 0
+
+    def start(self, timeout: float = PATIENCE) -> "DrivenBrowser":
+        self.launch(subprocess.PIPE)
+        self.wait_until(lambda: self._said("ready"), what="a page", timeout=timeout)
+        return self
+
+    def tab(self, url: str) -> "DrivenTab":
+        """Open another page in it."""
+        return DrivenTab(self, self._ask(open=url))
+
     def _ask(self, **task: Any) -> Any:
         number = next(self._numbers)
         pipe = self.child.stdin
@@ -81,3 +98,20 @@ class DrivenBrowser(Process):
                 if line.startswith(b"{") and (said := json.loads(line)).get(key) == value:
                     return said
         return None
+
+
+class DrivenTab(Driven):
+    """Another page of a browser, until it is closed."""
+
+    def __init__(self, browser: DrivenBrowser, number: int) -> None:
+        self._browser, self._number = browser, number
+
+    def wait_until(self, condition: Callable[[], T], *, what: str, timeout: float = PATIENCE) -> T:
+        return self._browser.wait_until(condition, what=what, timeout=timeout)
+
+    def close(self) -> None:
+        """Close the page, as its user would."""
+        self._ask(close=True)
+
+    def _ask(self, **task: Any) -> Any:
+        return self._browser._ask(page=self._number, **task)
