@@ -5,7 +5,15 @@ from pathlib import Path
 from typing import Self
 
 from support.peers.baresip import PHONE_PORTS
-from support.peers.process import PATIENCE, Process, free_port, require, tcp_answers, udp_is_bound
+from support.peers.process import (
+    PATIENCE,
+    Growing,
+    Process,
+    free_port,
+    require,
+    tcp_answers,
+    udp_is_bound,
+)
 from support.peers.tones import Samples, read_wav, tone, write_wav
 
 # What this build of linphonec would offer if it were not told otherwise.
@@ -76,6 +84,7 @@ class Linphone(Process):
         self.user, self.registrar, self.port = user, registrar, free_port()
         self.transport = transport
         self.recording = folder / "heard.wav"
+        self._trace = Growing(folder / "trace")
         write_wav(folder / "tone.wav", tone(hz, 120, 16000), 16000)
         text = SETTINGS.format(
             udp=0 if transport == "tcp" else self.port,
@@ -128,8 +137,7 @@ class Linphone(Process):
     @property
     def trace(self) -> str:
         """What its libraries have written down."""
-        file = self.folder / "trace"
-        return file.read_text(errors="replace") if file.is_file() else ""
+        return self._trace.text
 
     def command(self, text: str) -> None:
         """Say one line: "call sip:...", "answer", "terminate"."""
