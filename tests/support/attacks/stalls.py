@@ -13,7 +13,7 @@ from typing import Self
 
 from support.limits import core_waits
 
-STEP = 0.02  # s between two looks
+STEP = 0.05  # s between two looks, each of which reads some dozens of files
 SPAN = 0.1  # s
 
 
