@@ -100,7 +100,7 @@ def test_a_worker_that_dies_is_replaced(tmp_path):
 def test_the_clock_stands_still_while_a_thread_waits_for_a_core(monkeypatch):
     now, queued = [100.0], {"1": 3.0}
     monkeypatch.setattr(limits.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(limits, "_queued", lambda pid: dict(queued))
+    monkeypatch.setattr(limits, "core_waits", lambda pid: dict(queued))
     clock = Clock()
     now[0], queued["1"] = 110.0, 4.0
     assert clock.own() == 9.0
@@ -112,7 +112,7 @@ def test_the_clock_stands_still_while_a_thread_waits_for_a_core(monkeypatch):
 
 def test_linux_counts_how_long_each_descendant_waits_for_a_core():
     with subprocess.Popen(["sleep", "100"]) as child:
-        waits = limits._queued(os.getpid())
+        waits = limits.core_waits(os.getpid())
         child.kill()
     assert {str(os.getpid()), str(child.pid)} <= set(waits) and min(waits.values()) >= 0
 

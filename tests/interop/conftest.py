@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from support.attacks.stalls import Watch
 from support.gateway.gateway import Gateway
 from support.peers.process import Process, require
 
@@ -49,6 +50,13 @@ def gateway(start: Callable[..., Gateway]) -> Callable[..., Gateway]:
         return start(Gateway, *options)
 
     return run
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    """For how long a core was withheld at worst from what the test has started."""
+    with Watch() as watch:
+        yield watch
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -25,7 +25,7 @@ from support.peers.peers import (
     decode_audio,
     frame_hashes,
 )
-from support.peers.process import require, wait_until
+from support.peers.process import Growing, require, wait_until
 
 pytestmark = pytest.mark.interop
 
@@ -171,3 +171,21 @@ def test_a_missing_peer_skips_but_fails_in_ci(monkeypatch):
     monkeypatch.setenv("CI", "true")
     with pytest.raises(pytest.fail.Exception, match="no-such-package"):
         require("no-such-binary", "no-such-package")
+
+
+def test_what_a_program_writes_is_read_once_and_whole(tmp_path):
+    """In whatever pieces it comes, and after its file was emptied."""
+    file = tmp_path / "log"
+    growing = Growing(file)
+    assert growing.text == ""
+    written, said = b"", "a\r\nsch\xf6n\n".encode()
+    for octet in said:
+        written += bytes([octet])
+        file.write_bytes(written)
+        assert "a\nschön\n".startswith(growing.text)
+    assert growing.text == file.read_text() == "a\nschön\n"
+    file.write_text("b")
+    assert growing.text == "b"
+    file.write_bytes(b"\xff")
+    os.truncate(file, 0)
+    assert growing.text == ""

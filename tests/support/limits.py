@@ -55,7 +55,7 @@ class Clock:
 
     def __init__(self) -> None:
         self._wall = self._read = time.monotonic()
-        self._queued = _queued(os.getpid())
+        self._queued = core_waits(os.getpid())
         self._own = 0.0
 
     @property
@@ -65,7 +65,7 @@ class Clock:
 
     def own(self) -> float:
         """Read it: each reading counts from the last one, so a few in a long time are exact."""
-        now, queued = time.monotonic(), _queued(os.getpid())
+        now, queued = time.monotonic(), core_waits(os.getpid())
         waited = max((queued[each] - self._queued.get(each, 0.0) for each in queued), default=0.0)
         passed = now - self._read
         self._own += max(passed - waited, passed * LEAST_SHARE)
@@ -77,14 +77,14 @@ class Clock:
         return self.wall > seconds and self.own() > seconds
 
 
-def _queued(pid: int) -> dict[str, float]:
+def core_waits(pid: int) -> dict[str, float]:
     """Seconds for which each thread of this process and its descendants waited for a core."""
     queued = {}
     for thread in _listed(f"/proc/{pid}/task"):
         with contextlib.suppress(OSError):  # it ended meanwhile, or the system counts nothing
             queued[thread.name] = int((thread / "schedstat").read_text().split()[1]) / 1e9
             for child in (thread / "children").read_text().split():
-                queued |= _queued(int(child))
+                queued |= core_waits(int(child))
     return queued
 
 

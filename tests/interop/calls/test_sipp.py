@@ -1,19 +1,26 @@
-"""Many calls with SIPp at the other end: none fails, none is repeated, all are forgotten."""
+"""Many calls with SIPp at the other end: none fails, none is repeated, all are forgotten.
+
+A request is repeated by the wall, so one is forgiven where the machine withheld a core for as long.
+"""
 
 import gevent
 import pytest
-from support.attacks.stalls import void_if_stalled
 from support.gateway.richclient import RichClient, wait_for
+from support.limits import Clock
 from support.peers.peers import HERE, Sipp
 
 T1 = 100  # ms, more than SIPp ever needs for an answer: at 20 it is asked twice now and then
+WITHHELD = T1 / 2000  # s without a core in 0.1 s, by which an answer may come after T1
+HOLD = 2  # s
+FOR_EVER = 1200  # s of the wall, as long as a test may take
+PATIENT = ("-max_invite_retrans", "20", "-max_non_invite_retrans", "20")  # it counts by the wall
 pytestmark = [pytest.mark.alone, pytest.mark.needs("sipp")]
 
 AT_ONCE = 50
 CALLS = 200
 BURST = (
-    *("-m", str(AT_ONCE), "-l", str(AT_ONCE), "-r", "100", "-d", "2000"),
-    *("-timeout", "60s", "-timeout_error", "-inf", "../names.csv"),
+    *("-m", str(AT_ONCE), "-l", str(AT_ONCE), "-r", "100", "-d", str(HOLD * 1000)),
+    *("-inf", "../names.csv", *PATIENT),
 )
 
 
@@ -24,16 +31,19 @@ def finished(sipp):
 
 
 @pytest.fixture
-def settle(measured):
-    """`settle(server, idle)`: poll until every figure is as it was; of repetitions there were none.
+def settle(measured, watch):
+    """`settle(server, idle, repeated)`: nothing was repeated, and all becomes as it was.
 
-    That takes a transaction's lifetime, in which the other workers may go on.
+    It polls every figure.  That takes a transaction's lifetime, in which the other workers may go
+    on.
     """
 
-    def run(server, idle):
-        assert server.status()["sip_repeated"] == idle["sip_repeated"]
+    def run(server, idle, repeated_by_sipp):
+        repeated = server.status()["sip_repeated"]
+        none = (repeated_by_sipp, repeated) == (0, idle["sip_repeated"])
+        assert none or watch.worst >= WITHHELD
         measured()
-        server.wait_status(idle, timeout=40)
+        server.wait_status(idle | {"sip_repeated": repeated}, timeout=40)
 
     return run
 
@@ -47,7 +57,17 @@ def each_to_another(target, folder):
     return str(folder / "uac_each"), target
 
 
-def answering(client, names):
+def that_tells_repeats(folder):
+    """The UAS scenario, whose first counter counts repeated INVITEs: it would end a call by one."""
+    text = (HERE / "sipp" / "uas.xml").read_text()
+    ack = '<recv request="ACK" crlf="true"/>'
+    assert ack in text
+    repeated = '<recv request="INVITE" optional="true" counter="1"/>'
+    (folder / "uas_told.xml").write_text(text.replace(ack, f"{repeated}\n  {ack}"))
+    return str(folder / "uas_told")
+
+
+def answering(client):
     """A greenlet that accepts every call and notes how each ended."""
     ended = []
 
@@ -55,54 +75,67 @@ def answering(client, names):
         while True:
             name, _ = client.calls.get()
             if name == "invited":
-                client.call("accept", *names)
+                client.call("accept", "wideband")
             elif name == "byed":
                 ended.append(name)
 
     return gevent.spawn(run), ended
 
 
-@void_if_stalled(T1 / 2000)
 @pytest.mark.needs("sipp")
 def test_200_calls_in_a_row_to_a_rich_client(start, gateway, settle):
     server = gateway("--sip-t1", str(T1))
     idle = server.status()
     bob = RichClient(server.rtmp, "bob@127.0.0.1")
-    loop, ended = answering(bob, ("wideband",))
+    loop, ended = answering(bob)
     caller = start(
-        Sipp.uac, server.sip, user="bob", calls=CALLS, at_once=1, per_second=100, hold_ms=10
+        Sipp.uac,
+        server.sip,
+        user="bob",
+        calls=CALLS,
+        per_second=100,
+        hold_ms=10,
+        timeout=FOR_EVER,
     )
     counted = finished(caller)
-    assert (counted.successful, counted.failed, counted.retransmissions) == (CALLS, 0, 0)
+    assert (counted.successful, counted.failed) == (CALLS, 0)
     wait_for(lambda: len(ended) == CALLS, "byed for each call")
     loop.kill()
     bob.close()
-    settle(server, idle)
+    settle(server, idle, counted.retransmissions)
 
 
-@void_if_stalled(T1 / 2000)
 @pytest.mark.needs("sipp")
 def test_50_calls_at_once_to_as_many_rich_clients(start, gateway, settle, tmp_path):
+    """All ring at once, and all talk at once: SIPp hangs up after HOLD seconds of the wall."""
     server = gateway("--sip-t1", str(T1))
     idle = server.status()
     clients = [RichClient(server.rtmp, f"u{i}@127.0.0.1") for i in range(AT_ONCE)]
-    loops = [answering(client, ("narrowband",))[0] for client in clients]
-    caller = start(Sipp, *each_to_another(server.sip, tmp_path), codec="speex/8000", options=BURST)
-    wait_for(lambda: server.status()["calls"] == AT_ONCE, "50 calls at once", timeout=30)
+    words = each_to_another(server.sip, tmp_path)
+    caller = start(Sipp, *words, codec="speex/8000", options=BURST)
+    for client in clients:
+        client.expect("invited")
+    assert server.status()["calls"] == AT_ONCE
+    clock = Clock()
+    for client in clients:
+        client.call("accept", "narrowband")
+    calls = server.status()["calls"]
+    assert calls == AT_ONCE or clock.own() < HOLD < clock.wall
+    for client in clients:
+        client.expect("accepted")
     counted = finished(caller)
-    assert (counted.successful, counted.failed, counted.retransmissions) == (AT_ONCE, 0, 0)
-    for loop, client in zip(loops, clients, strict=True):
-        loop.kill()
+    assert (counted.successful, counted.failed) == (AT_ONCE, 0)
+    for client in clients:
+        client.expect("byed")
         client.close()
-    settle(server, idle)
+    settle(server, idle, counted.retransmissions)
 
 
-@void_if_stalled(T1 / 2000)
 @pytest.mark.needs("sipp")
-def test_rich_clients_call_sipp_50_at_once(start, gateway, settle):
+def test_rich_clients_call_sipp_50_at_once(start, gateway, settle, tmp_path):
     server = gateway("--sip-t1", str(T1))
     idle = server.status()
-    callee = start(Sipp.uas)
+    callee = start(Sipp, that_tells_repeats(tmp_path))
     clients = [RichClient(server.rtmp, f"u{i}@127.0.0.1") for i in range(AT_ONCE)]
     for round_ in range(4):
         for client in clients:
@@ -114,7 +147,7 @@ def test_rich_clients_call_sipp_50_at_once(start, gateway, settle):
         for client in clients:
             client.call("bye")
     wait_for(lambda: callee.calls().successful == CALLS, "SIPp to count 200 calls")
-    assert callee.calls().failed == callee.calls().retransmissions == 0
+    assert callee.calls().failed == 0
     for client in clients:
         client.close()
-    settle(server, idle)
+    settle(server, idle, callee.calls().retransmissions + callee.total("GenericCounter1(C)"))

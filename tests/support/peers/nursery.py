@@ -12,11 +12,11 @@ import itertools
 import json
 import os
 import runpy
+import select
 import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ IMPORTS = {  # what `python -m MODULE` imports; its `__main__` itself runs in th
     "rfc_annotations": ("rfc_annotations.check", "rfc_annotations.mutants", "rfc_annotations.page"),
     "pytest": ("pytest", "coverage"),
 }
-POLL_SECONDS = 0.005
+CLOCK_SECONDS = 0.1  # between two looks at the clock by one that waits for a program's end
 
 
 class Nursling:
@@ -42,6 +42,7 @@ class Nursling:
         order = {"argv": argv, "folder": str(folder), "files": files, "env": dict(os.environ)}
         self.pid: int = _ask(order)
         self.returncode: int | None = None
+        self._life = os.pidfd_open(self.pid)  # Linux says by it that the process has ended
 
     @staticmethod
     def takes(argv: Sequence[str]) -> bool:
@@ -51,9 +52,15 @@ class Nursling:
 
     def poll(self) -> int | None:
         """The exit code, once there is one."""
-        if self.returncode is None:
+        if self.returncode is None and self._ends_within(0.0):
             self.returncode = _ask(self.pid)
+            os.close(self._life)
         return self.returncode
+
+    def _ends_within(self, seconds: float) -> bool:
+        poller = select.poll()
+        poller.register(self._life, select.POLLIN)
+        return bool(poller.poll(seconds * 1000))
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for it; what nobody had a core for does not count."""
@@ -63,7 +70,7 @@ class Nursling:
         while (code := self.poll()) is None:
             if timeout is not None and clock.over(timeout):
                 raise subprocess.TimeoutExpired("our program", timeout or 0.0)
-            time.sleep(POLL_SECONDS)
+            self._ends_within(CLOCK_SECONDS)
         return code
 
     def send_signal(self, number: int) -> None:

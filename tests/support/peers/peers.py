@@ -229,10 +229,14 @@ class Sipp(Process):
 
     def calls(self) -> Calls:
         """The totals of the last line of the statistics file, written once a second and at end."""
+        columns = ("TotalCallCreated", "SuccessfulCall(C)", "FailedCall(C)", "Retransmissions(C)")
+        return Calls(*map(self.total, columns))
+
+    def total(self, column: str) -> int:
+        """One number of that line."""
         with self.statistics.open(newline="") as file:
             row = list(csv.DictReader(file, delimiter=";"))[-1]
-        columns = ("TotalCallCreated", "SuccessfulCall(C)", "FailedCall(C)", "Retransmissions(C)")
-        return Calls(*(int(row[name]) for name in columns))
+        return int(row[column])
 
     def expect_success(self, timeout: float = 60.0) -> Calls:
         """Wait for a UAC to finish with all calls successful; what it counted."""

@@ -4,7 +4,9 @@ Nothing here sleeps for a fixed time to be safe: every wait polls a condition th
 (a port that answers, a line in the log) and gives up with the tail of the log in the message.
 """
 
+import codecs
 import contextlib
+import io
 import os
 import random
 import shutil
@@ -23,7 +25,7 @@ from support.peers.nursery import Nursling
 T = TypeVar("T")
 
 PEER_NICENESS = -10
-POLL_SECONDS = 0.02
+POLL_SECONDS = 0.02, 0.1  # at first, and at last: what takes long may take a twentieth longer
 PORTS = range(20000, 32000, 4)  # below Linux's ephemeral ports, so no client socket takes one first
 SYSTEM_PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/usr/local/sbin"  # for servers
 
@@ -130,7 +132,38 @@ def wait_until(
             return value
         if clock.over(timeout):
             pytest.fail(f"waited {clock.wall:.0f} s in vain: {what}\n{tail(log) if log else ''}")
-        gevent.sleep(POLL_SECONDS)
+        first, last = POLL_SECONDS
+        gevent.sleep(min(max(first, clock.wall / 20), last))
+
+
+class Growing:
+    """The text of a file that a program writes on; each octet of it is read once."""
+
+    def __init__(self, path: Path) -> None:
+        """The file need not be there yet."""
+        self._path = path
+        self._begin()
+
+    def _begin(self) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
+        self._size, self._text = 0, ""
+
+    @property
+    def text(self) -> str:
+        """All of it by now; nothing if there is no file."""
+        if not self._path.is_file():
+            return ""
+        size = self._path.stat().st_size
+        if size < self._size:  # it was emptied
+            self._begin()
+        if size > self._size:
+            with self._path.open("rb") as file:
+                file.seek(self._size)
+                added = file.read()
+            self._size += len(added)
+            self._text += self._decoder.decode(added)
+        return self._text
 
 
 def tail(log: Path, lines: int = 40) -> str:
@@ -155,6 +188,7 @@ class Process:
         self.folder = folder
         self.argv = [str(word) for word in argv]
         self.log = folder / f"{folder.name}.log"
+        self._output = Growing(self.log)
         self.process: subprocess.Popen[bytes] | Nursling | None = None
 
     def start(self, timeout: float = PATIENCE) -> Self:
@@ -211,7 +245,7 @@ class Process:
     @property
     def output(self) -> str:
         """What it has printed so far."""
-        return self.log.read_text(errors="replace") if self.log.is_file() else ""
+        return self._output.text
 
     def tail(self, lines: int = 40) -> str:
         """The last lines of its log, for failure messages."""
