@@ -175,6 +175,7 @@ class Gateway:
         self.tree = TreeSide(tree, access, os.urandom, self.log, store)
         if self.branches is not None:
             self.branches.mount(tree)
+            self.branches.start()
         if self.webrtc is not None:
             sessions, apps = self.webrtc.sessions, self._browser_apps()
             tree.mount("media", MediaBranch(sessions, apps, self.rtmp.admits))
@@ -210,12 +211,19 @@ class Gateway:
         settings, http = self.settings, self.settings.listeners.http
         is_local = http is not None and is_loopback(http[0])
         self.branches = BranchSide(
-            Roles(settings.access.operator, is_local=is_local),
+            Roles(
+                settings.access.operator,
+                is_local=is_local,
+                viewers=settings.access.viewer,
+                admins=settings.access.admin,
+            ),
             self._own_overview(),
             call_row,
             None if self.sip is None else self.sip.core,
             self.rtmp.registry,
             settings.route,
+            self.log,
+            self._process.figures,
         )
         self.branches.call(settings.webhook, self.log)
 

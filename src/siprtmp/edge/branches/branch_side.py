@@ -6,8 +6,11 @@ tree, in `siprtmp calls` and in its record.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import partial
-from typing import Protocol
+from typing import Any, Final, Protocol
+
+from gevent import get_hub
 
 from p2psip.net.clock import monotonic
 from rtmplite.live.streams import Registry
@@ -15,18 +18,22 @@ from siprtmp import __version__
 from siprtmp.calls.call import Call
 from siprtmp.core.gateway_core import GatewayCore
 from siprtmp.core.placing import Placing
+from siprtmp.edge.branches.process_load import ProcessLoad
 from siprtmp.edge.branches.webhook_sender import WebhookSender
-from siprtmp.operation.logs import Log
+from siprtmp.operation.build import build
+from siprtmp.operation.logs import Log, RunningLevel
 from siprtmp.settings.routes import RouteSettings
 from siprtmp.settings.webhooks import WebhookSettings
 from siprtmp.web.branches import openapi
 from siprtmp.web.branches.call_branch import CallBranch
+from siprtmp.web.branches.gateway_branch import GatewayBranch
 from siprtmp.web.branches.listed_branch import ListedBranch
 from siprtmp.web.branches.login_branch import LoginBranch
 from siprtmp.web.branches.roles import Roles
 from siprtmp.web.resources.branch import Branch, Path
 
 Row = dict[str, object]
+TOLD_EVERY: Final = 1.0  # s between the figures of /gateway
 
 
 class Listing(Protocol):
@@ -69,7 +76,7 @@ class BranchSide:
     """The branches of one gateway, by their names in the tree, and its webhooks.
 
     `describe(call, now)` is the row of a call.  `core` is None where there is no SIP side; then
-    there are streams alone.
+    there are streams alone.  `process()` are the sockets and greenlets of this process.
     """
 
     def __init__(
@@ -80,8 +87,15 @@ class BranchSide:
         core: GatewayCore | None,
         registry: Registry,
         routes: Iterable[RouteSettings],
+        log: Log,
+        process: Callable[[], Row] = dict,
     ) -> None:
         self._roles, self._listing, self._describe = roles, listing, describe
+        self._core, self._registry, self._process = core, registry, process
+        self._load = ProcessLoad(monotonic())
+        self._timer: Any = None
+        self._started = datetime.now(UTC).isoformat(timespec="seconds")
+        self.gateway = GatewayBranch(roles, self._figures, RunningLevel(log))
         self._senders: list[WebhookSender] = []
         self.branches: dict[str, Branch] = {"stream": self._listed("streams", "name", end=True)}
         self.calls: CallBranch | None = None
@@ -90,6 +104,7 @@ class BranchSide:
         table = [(str(number), _shown(each)) for number, each in enumerate(routes)]
         rows = [((name,), row) for name, row in table]
         self.branches["route"] = ListedBranch(roles, lambda: rows)
+        self.branches["gateway"] = self.gateway
         described = openapi.document(self.branches, __version__)
         self.branches["openapi"] = ListedBranch(roles, lambda: [((), described)], is_public=True)
 
@@ -97,6 +112,11 @@ class BranchSide:
         """Mount all branches."""
         for name, branch in self.branches.items():
             tree.mount(name, branch)
+
+    def start(self) -> None:
+        """Tell the figures of the gateway from now on."""
+        self._timer = get_hub().loop.timer(TOLD_EVERY, TOLD_EVERY, ref=False)
+        self._timer.start(self.gateway.tick)
 
     def call(self, webhooks: Iterable[WebhookSettings], log: Log) -> None:
         """Have web services hear of calls from now on."""
@@ -107,7 +127,10 @@ class BranchSide:
                 self.calls.followers.append(sender.follow)
 
     def stop(self) -> None:
-        """End the webhooks."""
+        """End the webhooks, and what `start` has begun."""
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer.close()
         for sender in self._senders:
             sender.stop()
 
@@ -139,6 +162,23 @@ class BranchSide:
                 yield tuple(str(row[key]).split("/")), row
 
         return ListedBranch(self._roles, rows, self._end if end else None)
+
+    def _figures(self) -> Row:
+        """The figures of `/gateway`."""
+        now, core = monotonic(), self._core
+        counts: Row = {"calls": 0, "streams": self._registry.streams, "registrations": 0}
+        if core is not None:
+            counts["calls"] = len(core.context.calls)
+            counts["registrations"] = core.registrar.count(now)
+            counts["rooms"] = sum(bool(each.members) for each in core.rooms.rooms.values())
+        return {
+            "version": __version__,
+            "build": build(),
+            "started": self._started,
+            "workers": 1,
+            "counts": {"rooms": 0, **counts, **self._process()},
+            **self._load.read(now),
+        }
 
     def _end(self, row: Row) -> None:
         self._listing.end(str(row["id"]), monotonic())

@@ -134,11 +134,13 @@ class CallBranch:
         self._teller = teller
 
     def may(self, path: Path, right: Right, asker: Asker) -> bool:
-        """Operators may all, users what is about calls of their own.
+        """Operators may all, viewers read all, users what is about calls of their own.
 
         Every user may place calls, and hear of the branch: of each call it is asked again.
         """
         if self._roles.is_operator(asker):
+            return True
+        if right in (Right.READ, Right.SUBSCRIBE) and self._roles.is_viewer(asker):
             return True
         if asker.user is None:
             return False
@@ -157,7 +159,7 @@ class CallBranch:
         origin = call.origin
         return self._roles.is_one_of(asker, self._placer.owners(origin.caller, origin.callee))
 
-    def read(self, path: Path) -> Entity | None:
+    def read(self, path: Path, asker: Asker | None = None) -> Entity | None:
         if not path:
             return Entity(JSON, {"calls": len(self._calls)})
         if row := self._passing_row(path):

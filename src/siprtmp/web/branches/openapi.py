@@ -22,6 +22,10 @@ _PLACE: Final[Schema] = {
     "required": ["from", "to"],
 }
 _CHANGE: Final[Schema] = {"type": "object", "properties": {"held": _FLAG, "muted": _FLAG}}
+_LEVEL: Final[Schema] = {
+    "type": "object",
+    "properties": {"log_level": {"enum": ["debug", "info", "warning", "error"]}},
+}
 _SAY: Final[Schema] = {
     "type": "object",
     "properties": {"digits": _TEXT, "message": _TEXT, "transfer": _TEXT},
@@ -70,6 +74,10 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Operation, ...]]] = {
     ("trunk", "/{trunk}"): (_READ,),
     ("route", ""): (_LIST,),
     ("route", "/{route}"): (_READ,),
+    ("gateway", ""): (
+        Operation("GET", "Read the figures of the gateway, and the role of the client."),
+        Operation("PATCH", "Set the level of the log.", _LEVEL),
+    ),
 }
 
 

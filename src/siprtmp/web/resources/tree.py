@@ -93,7 +93,7 @@ class Tree:
     def get(self, path: Path, asker: Asker) -> Entity:
         """Read a resource."""
         self._demand(path, Right.READ, asker)
-        return self._entity(path)
+        return self._entity(path, asker)
 
     def children(self, path: Path, asker: Asker) -> list[str]:
         """The names below a resource, of those that this client may read."""
@@ -254,15 +254,15 @@ class Tree:
     def _branch(self, path: Path) -> tuple[Branch | None, Path]:
         return (self._branches.get(path[0]), path[1:]) if path else (None, ())
 
-    def _peek(self, path: Path) -> Entity | None:
+    def _peek(self, path: Path, asker: Asker | None = None) -> Entity | None:
         branch, rest = self._branch(path)
         if branch is not None:
-            return branch.read(rest)
+            return branch.read(rest, asker)
         node = self._nodes.find(path)
         return None if node is None else node.entity
 
-    def _entity(self, path: Path) -> Entity:
-        entity = self._peek(path)
+    def _entity(self, path: Path, asker: Asker | None = None) -> Entity:
+        entity = self._peek(path, asker)
         if entity is None:
             raise RemoteError(NONE, 404)
         return entity
@@ -400,6 +400,9 @@ class _BranchTeller:
     def notify(self, path: Path, entity: Entity) -> None:
         whole = (self._name, *path)
         self._tree._tell(whole, whole, "NOTIFY", None, entity, "")
+
+    def is_heard(self, path: Path) -> bool:
+        return bool(self._tree._subscriptions.of((self._name, *path)))
 
 
 def _check_conditions(before: Entity | None, wishes: Wishes) -> None:
