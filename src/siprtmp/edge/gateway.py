@@ -21,6 +21,7 @@ from siprtmp import __version__
 from siprtmp.calls.access.admission import Admission
 from siprtmp.calls.call import Call
 from siprtmp.calls.call_app import CallApplication
+from siprtmp.edge.branches.audit_file import AuditFile
 from siprtmp.edge.branches.branch_side import BranchSide
 from siprtmp.edge.call_records import CallRecords
 from siprtmp.edge.control_socket import Control
@@ -175,6 +176,9 @@ class Gateway:
         self.tree = TreeSide(tree, access, os.urandom, self.log, store)
         if self.branches is not None:
             self.branches.mount(tree)
+            tree.on_change = self.branches.on_change
+            if self.state is not None:
+                self.branches.audit.keep = AuditFile(self.state.path, self.log).write
             self.branches.start()
         if self.webrtc is not None:
             sessions, apps = self.webrtc.sessions, self._browser_apps()

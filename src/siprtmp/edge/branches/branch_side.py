@@ -12,12 +12,14 @@ from typing import Any, Final, Protocol
 
 from gevent import get_hub
 
-from p2psip.net.clock import monotonic
+from p2psip.net.clock import monotonic, wallclock
+from p2psip.transaction.flow import Flow
 from rtmplite.live.streams import Registry
 from siprtmp import __version__
 from siprtmp.calls.call import Call
 from siprtmp.core.gateway_core import GatewayCore
 from siprtmp.core.placing import Placing
+from siprtmp.edge.branches.call_lines import CallLines
 from siprtmp.edge.branches.process_load import ProcessLoad
 from siprtmp.edge.branches.webhook_sender import WebhookSender
 from siprtmp.operation.build import build
@@ -25,12 +27,16 @@ from siprtmp.operation.logs import Log, RunningLevel
 from siprtmp.settings.routes import RouteSettings
 from siprtmp.settings.webhooks import WebhookSettings
 from siprtmp.web.branches import openapi
+from siprtmp.web.branches.audit_trail import AuditTrail
 from siprtmp.web.branches.call_branch import CallBranch
+from siprtmp.web.branches.call_stories import CallStories
 from siprtmp.web.branches.gateway_branch import GatewayBranch
 from siprtmp.web.branches.listed_branch import ListedBranch
 from siprtmp.web.branches.login_branch import LoginBranch
 from siprtmp.web.branches.roles import Roles
+from siprtmp.web.resources.asker import Asker
 from siprtmp.web.resources.branch import Branch, Path
+from siprtmp.web.resources.entity import JsonValue
 
 Row = dict[str, object]
 TOLD_EVERY: Final = 1.0  # s between the figures of /gateway
@@ -95,7 +101,10 @@ class BranchSide:
         self._load = ProcessLoad(monotonic())
         self._timer: Any = None
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
-        self.gateway = GatewayBranch(roles, self._figures, RunningLevel(log))
+        self.stories = stories = CallStories(wallclock())
+        self._lines = CallLines(lambda *about: stories.line(*about, monotonic()))
+        self.audit, level = AuditTrail(wallclock()), RunningLevel(log)
+        self.gateway = GatewayBranch(roles, self._figures, level, self.audit, stories.ended)
         self._senders: list[WebhookSender] = []
         self.branches: dict[str, Branch] = {"stream": self._listed("streams", "name", end=True)}
         self.calls: CallBranch | None = None
@@ -110,13 +119,22 @@ class BranchSide:
 
     def mount(self, tree: Mountable) -> None:
         """Mount all branches."""
+        if self.calls is not None and self._core is not None:
+            self.calls.stories, self._core.stack.watch = self.stories, self._message
         for name, branch in self.branches.items():
             tree.mount(name, branch)
 
+    def on_change(
+        self, method: str, path: Path, said: JsonValue, asker: Asker, status: int
+    ) -> None:
+        """Note a request that has changed something, or was to; see `Tree`."""
+        self.audit.note(method, path, said, asker, status, monotonic())
+
     def start(self) -> None:
-        """Tell the figures of the gateway from now on."""
+        """Tell the figures of the gateway from now on, and note what happens to calls."""
+        self._lines.start()
         self._timer = get_hub().loop.timer(TOLD_EVERY, TOLD_EVERY, ref=False)
-        self._timer.start(self.gateway.tick)
+        self._timer.start(self._tick)
 
     def call(self, webhooks: Iterable[WebhookSettings], log: Log) -> None:
         """Have web services hear of calls from now on."""
@@ -128,6 +146,7 @@ class BranchSide:
 
     def stop(self) -> None:
         """End the webhooks, and what `start` has begun."""
+        self._lines.stop()
         if self._timer is not None:
             self._timer.stop()
             self._timer.close()
@@ -162,6 +181,13 @@ class BranchSide:
                 yield tuple(str(row[key]).split("/")), row
 
         return ListedBranch(self._roles, rows, self._end if end else None)
+
+    def _tick(self) -> None:
+        self.gateway.tick()
+        self.stories.tick(monotonic())
+
+    def _message(self, data: bytes, flow: Flow, is_sent: bool) -> None:
+        self.stories.message(data, flow, monotonic(), is_sent=is_sent)
 
     def _figures(self) -> Row:
         """The figures of `/gateway`."""

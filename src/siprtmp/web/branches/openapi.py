@@ -58,6 +58,10 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Operation, ...]]] = {
         Operation("NOTIFY", "Press keys, send a message, or transfer.", _SAY),
         Operation("DELETE", "Hang up."),
     ),
+    ("call", "/{call}/ladder"): (Operation("GET", "Read the messages of a call, in order."),),
+    ("call", "/{call}/quality"): (Operation("GET", "Read its quality over time."),),
+    ("call", "/{call}/advice"): (Operation("GET", "Read what is wrong, and what to do."),),
+    ("call", "/{call}/log"): (Operation("GET", "Read its lines of the log."),),
     ("login", ""): (_LIST,),
     ("login", "/{user}"): (
         _READ,
@@ -78,6 +82,8 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Operation, ...]]] = {
         Operation("GET", "Read the figures of the gateway, and the role of the client."),
         Operation("PATCH", "Set the level of the log.", _LEVEL),
     ),
+    ("gateway", "/ended"): (Operation("GET", "Read the calls that have ended lately."),),
+    ("gateway", "/audit"): (Operation("GET", "Read which client has changed what."),),
 }
 
 

@@ -30,6 +30,10 @@ class Outbox(Protocol):
         """Send a notification, or leave it out and say so later."""
 
 
+OnChange = Callable[[str, Path, JsonValue, Asker, int], object]
+"""Is told of a request that changes something: method, path, what it says, client and status."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wishes:
     """What a request may say beside its entity: conditions, and how a new resource is to be."""
@@ -48,6 +52,7 @@ NO_TREE: Final = dict.fromkeys(("resources", "resource_connections", "subscripti
 class Tree:
     """All resources, subscriptions and branches.  Its methods raise RemoteError with a status.
 
+    `on_change` is told of each request to change something, when it has been done or refused.
     `mode` is that of the top, `random` makes names, `store` keeps what is persistent.
     """
 
@@ -64,6 +69,7 @@ class Tree:
         self._branches: dict[str, Branch] = {}
         self._outboxes: dict[str, Outbox] = {}
         self.keeps = store is not None
+        self.on_change: OnChange | None = None
         self.epoch = random(6).hex()
 
     def mount(self, name: str, branch: Branch) -> None:

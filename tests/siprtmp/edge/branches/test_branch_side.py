@@ -39,6 +39,9 @@ class Teller:
     def notify(self, path, entity):
         pass
 
+    def is_heard(self, path):
+        return False
+
 
 @pytest.fixture
 def overview(world):

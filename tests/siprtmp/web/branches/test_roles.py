@@ -5,12 +5,15 @@ import logging
 import pytest
 
 from p2psip.errors import RemoteError
+from siprtmp.edge.branches.audit_file import AuditFile
 from siprtmp.operation.logs import LEVELS, Log, RunningLevel
+from siprtmp.web.branches.audit_trail import MAX_ENTRIES, AuditTrail
 from siprtmp.web.branches.gateway_branch import GatewayBranch
 from siprtmp.web.branches.listed_branch import ListedBranch
 from siprtmp.web.branches.roles import Role, Roles
 from siprtmp.web.resources.asker import Asker
 from siprtmp.web.resources.entity import JSON, Entity
+from siprtmp.web.resources.messages import Request, answer
 from siprtmp.web.resources.mode import Right
 from siprtmp.web.resources.tree import Tree
 
@@ -66,7 +69,7 @@ def gateway(level):
         asked.append(1)
         return {"counts": {"calls": len(asked)}}
 
-    branch = GatewayBranch(ROLES, figures, level)
+    branch = GatewayBranch(ROLES, figures, level, AuditTrail(1000.0))
     branch.asked = asked
     return branch
 
@@ -113,4 +116,47 @@ def test_nothing_else_of_the_gateway_can_be_changed(gateway):
         assert refused.value.status == 405
     with pytest.raises(RemoteError):
         gateway.remove((), ROOT)
-    assert gateway.read(("none",)) is None and gateway.children(()) == []
+    assert gateway.read(("none",)) is None
+
+
+def test_requests_that_change_something_are_noted_without_secrets_and_told_to_admins():
+    kept, trail = [], AuditTrail(1000.0)
+    trail.keep = kept.append
+    branch = GatewayBranch(ROLES, dict, RunningLevel(Log("siprtmp")), trail)
+    tree, heard, now = Tree(lambda n: bytes(n)), Outbox(), 5.0
+    tree.mount("gateway", branch)
+    tree.mount("call", ListedBranch(ROLES, lambda: []))
+    tree.on_change = lambda *about: trail.note(*about, now)
+    tree.connect("1", heard)
+    root = Asker("root@home", connection="1")
+    answer(tree, Request("SUBSCRIBE", ("gateway", "audit")), root)
+    pin = Entity(JSON, {"digits": "1234", "to": "sip:bob:hush@home", "held": True})
+    for asker in (BOSS, ANN, Asker(host="192.0.2.1")):
+        with pytest.raises(RemoteError):
+            answer(tree, Request("POST", ("call",), pin), asker)
+    with pytest.raises(RemoteError):
+        answer(tree, Request("PUT", ("lobby",), pin), ANN)  # no resource of the gateway's own
+    assert [each["user"] for each in kept] == ["boss@home", "ann@home"]
+    first = kept[0]
+    assert first["at"] == "1970-01-01T00:16:45.000+00:00" and first["resource"] == "/call"
+    assert first["entity"] == {"digits": "...", "to": "sip:bob:***@home", "held": True}
+    assert len(heard) == 2 and '"entry"' in heard[0] and "hush" not in heard[0]
+    assert branch.read(("audit",)).data == {"entries": kept[::-1]}
+    assert not branch.may(("audit",), Right.READ, BOSS) and branch.may(("audit",), Right.READ, ROOT)
+    assert not branch.may(("audit",), Right.UPDATE, ROOT)
+    for _ in range(MAX_ENTRIES):
+        trail.note("PATCH", ("call", "1"), {}, BOSS, 200, now)
+    assert len(trail.read()["entries"]) == MAX_ENTRIES
+
+
+def test_the_file_of_the_audit_is_its_owners_and_bounded(tmp_path, caplog):
+    file = AuditFile(tmp_path, Log("siprtmp"), limit=40)
+    for number in range(5):
+        file.write({"number": number, "text": "x" * 20})
+    names = sorted(each.name for each in tmp_path.iterdir())
+    assert names == ["audit.jsonl.1"] or names == ["audit.jsonl", "audit.jsonl.1"]
+    assert all(each.stat().st_mode & 0o077 == 0 for each in tmp_path.iterdir())
+    lost = AuditFile(tmp_path / "none", Log("siprtmp"))
+    lost.write({})
+    lost.write({})
+    assert [record.message for record in caplog.records] == ["no-audit"]
