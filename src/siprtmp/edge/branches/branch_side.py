@@ -102,7 +102,7 @@ class BranchSide:
         self._timer: Any = None
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
         self.stories = stories = CallStories(wallclock())
-        self._lines = CallLines(lambda *about: stories.line(*about, monotonic()))
+        self._lines = CallLines(self._line)
         self.audit, level = AuditTrail(wallclock()), RunningLevel(log)
         self.gateway = GatewayBranch(roles, self._figures, level, self.audit, stories.ended)
         self._senders: list[WebhookSender] = []
@@ -185,6 +185,9 @@ class BranchSide:
     def _tick(self) -> None:
         self.gateway.tick()
         self.stories.tick(monotonic())
+
+    def _line(self, call_id: str, event: str, about: Row, write: Callable[[], str]) -> None:
+        self.stories.line(call_id, event, about, write, monotonic())
 
     def _message(self, data: bytes, flow: Flow, is_sent: bool) -> None:
         self.stories.message(data, flow, monotonic(), is_sent=is_sent)

@@ -129,8 +129,10 @@ def advised(
     `reason` is that of the end, "" before; `events` has what warnings of the log are about,
     `causes` what the Reason and Warning headers of the call have said.
 
-    >>> advised("BYE", {}, MissingMedia.NONE), advised("488 Not Here", {}, MissingMedia.NONE)["code"]
-    ({}, 'codec')
+    >>> advised("BYE", {}, MissingMedia.NONE)
+    {}
+    >>> advised("488 Not Here", {}, MissingMedia.NONE)["code"]
+    'codec'
     """
     said = "; ".join((reason, *causes))
     for event, found in _BY_EVENT.items():

@@ -6,6 +6,7 @@ Call-ID, a few of a few, until it begins.
 
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from p2psip.transaction.flow import LOCAL, Flow
@@ -76,8 +77,8 @@ class CallStories:
         for name, call in self._calls.items():
             story = self._stories[name]
             story.up_at = call.up_at
-            for part, said in story.look(lambda call=call: _media(call), now):
-                self._tell(story, part, lambda said=said: said)
+            for part, said in story.look(partial(_media, call), now):
+                self._tell(story, part, partial(dict, said))
 
     def parts(self, name: str) -> list[str]:
         """The names below a call."""

@@ -95,7 +95,8 @@ class CallStory:
             return []
         if self._next_look == self.begun:  # the first time since its answer
             self._sampled_at = now
-        seen, before, told = media(), self._last, []
+        seen, before = media(), self._last
+        told: list[tuple[str, Row]] = []
         for step in self._news(seen, now):
             if self._add(step):
                 told.append((LADDER, {"step": step}))
