@@ -222,7 +222,7 @@ class Call:
 
     @property
     def is_of_browser(self) -> bool:
-        """Whether its media have the transport of a browser: RFC 8827 §6.5."""
+        """Whether its media have the transport of a browser: RFC 5763 §5."""
         return self.media.terms.is_browser
 
     @property
