@@ -44,11 +44,16 @@ Order = Send | Locate
 class Outbox:
     """The messages and look-ups to be carried out, in order.
 
-    With `is_apart` the listeners are those of another process.
+    `sent` is told of each message.  With `is_apart` the listeners are those of another process.
     """
 
-    def __init__(self, *, is_apart: bool = False) -> None:
-        self._is_apart = is_apart
+    def __init__(
+        self,
+        sent: Callable[[bytes, Flow], object] = lambda data, flow: None,
+        *,
+        is_apart: bool = False,
+    ) -> None:
+        self._sent, self._is_apart = sent, is_apart
         self.orders: list[Order] = []
         self.local: deque[tuple[bytes, Flow]] = deque()
         self.on_first: Callable[[], None] | None = None
@@ -56,6 +61,7 @@ class Outbox:
     def send(self, data: bytes, flow: Flow) -> None:
         """Send one message, to a peer or to ourselves."""
         self._note()
+        self._sent(data, flow)
         if flow.transport == LOCAL and not self._is_apart:
             self.local.append((data, flow))
         else:

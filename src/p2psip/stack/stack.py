@@ -103,6 +103,9 @@ class Stack:
     forged, see `address_validation`.  `on_error`, if set, is given exceptions that a layer above
     should not have raised.
 
+    `watch`, if set, is told of each message that is no keep-alive, with its flow and whether we
+    send it, for a trace.
+
     Own design: several processes may share the listeners of one.  The others have a `mark`, with
     which the branches of their requests begin, and the one that has the listeners has `divert`: it
     is given each message first, with the data and flow, and tells whether another process gets it.
@@ -130,6 +133,7 @@ class Stack:
     ) -> None:
         self.t1, self.user_agent = t1, user_agent
         self.on_error: Callable[[Exception], None] | None = None
+        self.watch: Callable[[bytes, Flow, bool], object] | None = None
         self.divert: Callable[[Request | Response, bytes, Flow], bool] | None = None
         self.counters = Counters()
         self.on_lost: Callable[[Flow, float], None] = lambda flow, now: None
@@ -137,7 +141,7 @@ class Stack:
         self._refusals = (0, 0)  # in which second, and how many
         self._hops = Hops(listeners, advertised, hosts, inside)
         self.advertise = self._hops.advertise
-        self._mark, self._outbox = mark, Outbox(is_apart=bool(mark))
+        self._mark, self._outbox = mark, Outbox(self._posted, is_apart=bool(mark))
         self._validator = AddressValidator(random(32), trusting=trusting)
         self._clients = Clients(
             self._outbox, self._hops, self._validator, random, t1, max_transactions, self.guarded
@@ -324,6 +328,11 @@ class Stack:
 
     # Inside
 
+    def _posted(self, data: bytes, flow: Flow) -> None:
+        """Tell of a message that is sent."""
+        if self.watch is not None:
+            self.watch(data, flow, True)
+
     def _deliver_local(self, now: float) -> None:
         """Receive the messages that were sent to ourselves, until none is left."""
         while self._outbox.local:
@@ -338,6 +347,8 @@ class Stack:
         except RemoteError as error:
             self._refuse(salvage(data), flow, error, len(data))
             return
+        if self.watch is not None:
+            self.watch(bytes(data), flow, False)
         if self.divert is not None and self.divert(message, bytes(data), flow):
             return
         if isinstance(message, Response):

@@ -221,6 +221,11 @@ class Call:
         return self.media.terms.holds
 
     @property
+    def is_of_browser(self) -> bool:
+        """Whether its media have the transport of a browser: RFC 5763 §5."""
+        return self.media.terms.is_browser
+
+    @property
     def plan(self) -> MediaPlan | None:
         return self.media.terms.plan
 

@@ -21,6 +21,7 @@ from siprtmp import __version__
 from siprtmp.calls.access.admission import Admission
 from siprtmp.calls.call import Call
 from siprtmp.calls.call_app import CallApplication
+from siprtmp.edge.branches.audit_file import AuditFile
 from siprtmp.edge.branches.branch_side import BranchSide
 from siprtmp.edge.call_records import CallRecords
 from siprtmp.edge.control_socket import Control
@@ -175,6 +176,10 @@ class Gateway:
         self.tree = TreeSide(tree, access, os.urandom, self.log, store)
         if self.branches is not None:
             self.branches.mount(tree)
+            tree.on_change = self.branches.on_change
+            if self.state is not None:
+                self.branches.audit.keep = AuditFile(self.state.path, self.log).write
+            self.branches.start()
         if self.webrtc is not None:
             sessions, apps = self.webrtc.sessions, self._browser_apps()
             tree.mount("media", MediaBranch(sessions, apps, self.rtmp.admits))
@@ -210,12 +215,19 @@ class Gateway:
         settings, http = self.settings, self.settings.listeners.http
         is_local = http is not None and is_loopback(http[0])
         self.branches = BranchSide(
-            Roles(settings.access.operator, is_local=is_local),
+            Roles(
+                settings.access.operator,
+                is_local=is_local,
+                viewers=settings.access.viewer,
+                admins=settings.access.admin,
+            ),
             self._own_overview(),
             call_row,
             None if self.sip is None else self.sip.core,
             self.rtmp.registry,
             settings.route,
+            self.log,
+            self._process.figures,
         )
         self.branches.call(settings.webhook, self.log)
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from p2psip.sip import strict_json
 
+LEVELS: Final = ("debug", "info", "warning", "error")
 LIBRARY: Final = "library"  # the event of what the libraries log, which are sentences
 _NAME: Final = re.compile("[a-z]+(?:-[a-z]+)*")
 _PLAIN: Final = frozenset(
@@ -82,6 +83,23 @@ def configure(level: str, form: str, *filters: logging.Filter) -> None:
         handler.addFilter(each)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+
+class RunningLevel:
+    """The level of the log, which changes while the gateway runs; see `LogLevel` of the tree."""
+
+    levels: tuple[str, ...] = LEVELS
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def get(self) -> str:
+        return logging.getLevelName(logging.getLogger().level).lower()
+
+    def set(self, level: str, by: str) -> None:
+        """Write lines of this level and above from now on."""
+        logging.getLogger().setLevel(level.upper())
+        self._log.report("log-level", level=level, by=by)
 
 
 def tag(**values: object) -> None:

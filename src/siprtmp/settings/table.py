@@ -40,6 +40,7 @@ from rtmplite.net.settings import (
     setting,
     text,
 )
+from siprtmp.operation.logs import LEVELS
 from siprtmp.settings.resources import ResourceSettings
 from siprtmp.settings.routes import RouteSettings
 from siprtmp.settings.trunks import TrunkSettings
@@ -59,7 +60,6 @@ from siprtmp.settings.types import (
 from siprtmp.settings.webhooks import WebhookSettings
 
 COUNT: Final = Number(int, "N", 0, 1_000_000)
-LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 
 
@@ -188,12 +188,25 @@ class GatewayAccess(AccessSettings):
         "allow_anonymous",
         help="Serve everybody who reaches the listeners, also beyond loopback.",
     )
+    viewer: tuple[str, ...] = setting(
+        Many(text("NAME")),
+        (),
+        "Let these users see all calls, streams and registrations by HTTP, and change nothing.",
+        example=["clerk"],
+    )
     operator: tuple[str, ...] = setting(
         Many(text("NAME")),
         (),
         "Let these users see, place and end all calls by HTTP, and end streams and registrations.",
-        note="On a listener that only this machine reaches, programs without a password may too.",
         example=["boss"],
+    )
+    admin: tuple[str, ...] = setting(
+        Many(text("NAME")),
+        (),
+        "Let these users do the same, and change the level of the log.",
+        note="On a listener that only this machine reaches, programs without a password may all "
+        "that these may.",
+        example=["root"],
     )
     keep_first_line: bool = setting(
         FLAG,
@@ -441,7 +454,7 @@ class LogSettings:
     """The log, which is written to standard error."""
 
     log_level: str = setting(
-        Choice(*LOG_LEVELS), "info", "Write log lines of this level and above ({default})."
+        Choice(*LEVELS), "info", "Write log lines of this level and above ({default})."
     )
     log_format: str = setting(
         Choice(*LOG_FORMATS),

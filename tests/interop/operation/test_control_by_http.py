@@ -68,6 +68,29 @@ def test_a_phone_is_called_heard_held_and_hung_up_by_http(gateway, tmp_path):
         assert control.ask("DELETE", f"call/{name}")[0] in (200, 204)
         phone.wait_event("CALL_CLOSED")
         assert control.calls() == [] and control.ask("GET", f"call/{name}")[0] == 404
+    check_story(control, name)
+
+
+def check_story(control, name):
+    """What is kept of a call that went well, and of who has placed and ended it."""
+
+    def read(path):
+        status, said = control.ask("GET", path)
+        assert status == 200, (path, said)
+        return said
+
+    wait_for(lambda: "200 OK (BYE)" in str(read(f"call/{name}/ladder")), "the answer to BYE")
+    steps = [(each["from"], each["text"]) for each in read(f"call/{name}/ladder")["steps"]]
+    for step in (("gateway", "INVITE"), ("phone", "200 Answering (INVITE)"), ("gateway", "BYE")):
+        assert step in steps
+    lines = read(f"call/{name}/log")["lines"]
+    assert "call-start" in lines[0] and any("call-end" in line for line in lines)
+    [ended] = read("gateway/ended")["calls"]
+    assert (ended["id"], ended["reason"]) == (name, "operator")
+    assert read(f"call/{name}/advice") == {} and "samples" in read(f"call/{name}/quality")
+    entries = read("gateway/audit")["entries"]
+    assert [each["method"] for each in entries] == ["DELETE", "PATCH", "NOTIFY", "POST"]
+    assert entries[-1]["entity"]["from"] == "studio" and entries[2]["entity"] == {"digits": "..."}
 
 
 def test_a_user_cannot_touch_the_calls_of_another(gateway, users, tmp_path):

@@ -6,27 +6,40 @@ tree, in `siprtmp calls` and in its record.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import partial
-from typing import Protocol
+from typing import Any, Final, Protocol
 
-from p2psip.net.clock import monotonic
+from gevent import get_hub
+
+from p2psip.net.clock import monotonic, wallclock
+from p2psip.transaction.flow import Flow
 from rtmplite.live.streams import Registry
 from siprtmp import __version__
 from siprtmp.calls.call import Call
 from siprtmp.core.gateway_core import GatewayCore
 from siprtmp.core.placing import Placing
+from siprtmp.edge.branches.call_lines import CallLines
+from siprtmp.edge.branches.process_load import ProcessLoad
 from siprtmp.edge.branches.webhook_sender import WebhookSender
-from siprtmp.operation.logs import Log
+from siprtmp.operation.build import build
+from siprtmp.operation.logs import Log, RunningLevel
 from siprtmp.settings.routes import RouteSettings
 from siprtmp.settings.webhooks import WebhookSettings
 from siprtmp.web.branches import openapi
+from siprtmp.web.branches.audit_trail import AuditTrail
 from siprtmp.web.branches.call_branch import CallBranch
+from siprtmp.web.branches.call_stories import CallStories
+from siprtmp.web.branches.gateway_branch import GatewayBranch
 from siprtmp.web.branches.listed_branch import ListedBranch
 from siprtmp.web.branches.login_branch import LoginBranch
 from siprtmp.web.branches.roles import Roles
+from siprtmp.web.resources.asker import Asker
 from siprtmp.web.resources.branch import Branch, Path
+from siprtmp.web.resources.entity import JsonValue
 
 Row = dict[str, object]
+TOLD_EVERY: Final = 1.0  # s between the figures of /gateway
 
 
 class Listing(Protocol):
@@ -69,7 +82,7 @@ class BranchSide:
     """The branches of one gateway, by their names in the tree, and its webhooks.
 
     `describe(call, now)` is the row of a call.  `core` is None where there is no SIP side; then
-    there are streams alone.
+    there are streams alone.  `process()` are the sockets and greenlets of this process.
     """
 
     def __init__(
@@ -80,8 +93,18 @@ class BranchSide:
         core: GatewayCore | None,
         registry: Registry,
         routes: Iterable[RouteSettings],
+        log: Log,
+        process: Callable[[], Row] = dict,
     ) -> None:
         self._roles, self._listing, self._describe = roles, listing, describe
+        self._core, self._registry, self._process = core, registry, process
+        self._load = ProcessLoad(monotonic())
+        self._timer: Any = None
+        self._started = datetime.now(UTC).isoformat(timespec="seconds")
+        self.stories = stories = CallStories(wallclock())
+        self._lines = CallLines(self._line)
+        self.audit, level = AuditTrail(wallclock()), RunningLevel(log)
+        self.gateway = GatewayBranch(roles, self._figures, level, self.audit, stories.ended)
         self._senders: list[WebhookSender] = []
         self.branches: dict[str, Branch] = {"stream": self._listed("streams", "name", end=True)}
         self.calls: CallBranch | None = None
@@ -90,13 +113,28 @@ class BranchSide:
         table = [(str(number), _shown(each)) for number, each in enumerate(routes)]
         rows = [((name,), row) for name, row in table]
         self.branches["route"] = ListedBranch(roles, lambda: rows)
+        self.branches["gateway"] = self.gateway
         described = openapi.document(self.branches, __version__)
         self.branches["openapi"] = ListedBranch(roles, lambda: [((), described)], is_public=True)
 
     def mount(self, tree: Mountable) -> None:
         """Mount all branches."""
+        if self.calls is not None and self._core is not None:
+            self.calls.stories, self._core.stack.watch = self.stories, self._message
         for name, branch in self.branches.items():
             tree.mount(name, branch)
+
+    def on_change(
+        self, method: str, path: Path, said: JsonValue, asker: Asker, status: int
+    ) -> None:
+        """Note a request that has changed something, or was to; see `Tree`."""
+        self.audit.note(method, path, said, asker, status, monotonic())
+
+    def start(self) -> None:
+        """Tell the figures of the gateway from now on, and note what happens to calls."""
+        self._lines.start()
+        self._timer = get_hub().loop.timer(TOLD_EVERY, TOLD_EVERY, ref=False)
+        self._timer.start(self._tick)
 
     def call(self, webhooks: Iterable[WebhookSettings], log: Log) -> None:
         """Have web services hear of calls from now on."""
@@ -107,7 +145,11 @@ class BranchSide:
                 self.calls.followers.append(sender.follow)
 
     def stop(self) -> None:
-        """End the webhooks."""
+        """End the webhooks, and what `start` has begun."""
+        self._lines.stop()
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer.close()
         for sender in self._senders:
             sender.stop()
 
@@ -139,6 +181,33 @@ class BranchSide:
                 yield tuple(str(row[key]).split("/")), row
 
         return ListedBranch(self._roles, rows, self._end if end else None)
+
+    def _tick(self) -> None:
+        self.gateway.tick()
+        self.stories.tick(monotonic())
+
+    def _line(self, call_id: str, event: str, about: Row, write: Callable[[], str]) -> None:
+        self.stories.line(call_id, event, about, write, monotonic())
+
+    def _message(self, data: bytes, flow: Flow, is_sent: bool) -> None:
+        self.stories.message(data, flow, monotonic(), is_sent=is_sent)
+
+    def _figures(self) -> Row:
+        """The figures of `/gateway`."""
+        now, core = monotonic(), self._core
+        counts: Row = {"calls": 0, "streams": self._registry.streams, "registrations": 0}
+        if core is not None:
+            counts["calls"] = len(core.context.calls)
+            counts["registrations"] = core.registrar.count(now)
+            counts["rooms"] = sum(bool(each.members) for each in core.rooms.rooms.values())
+        return {
+            "version": __version__,
+            "build": build(),
+            "started": self._started,
+            "workers": 1,
+            "counts": {"rooms": 0, **counts, **self._process()},
+            **self._load.read(now),
+        }
 
     def _end(self, row: Row) -> None:
         self._listing.end(str(row["id"]), monotonic())

@@ -16,6 +16,7 @@ from p2psip.sip.uri import Uri
 from siprtmp.calls.access.admission import Holder
 from siprtmp.calls.call import Call
 from siprtmp.calls.observer import CallEvent
+from siprtmp.web.branches.call_stories import CallStories
 from siprtmp.web.branches.roles import Roles, payer_of
 from siprtmp.web.resources.asker import Asker
 from siprtmp.web.resources.branch import Change, Path, Teller
@@ -66,6 +67,7 @@ class CallBranch:
 
     Those between phones, of `passing`, can be read and ended alone, and tell of no event.
 
+    `stories`, if set before it is mounted, has what stands below each call.
     `describe(call, now)` is the row of a call; `wake` is called after what a client has done, so
     that it is sent.  `followers` are told of each event, as a value of JSON.
     """
@@ -85,6 +87,7 @@ class CallBranch:
         self._names: dict[Call, str] = {}
         self._placed: set[Call] = set()
         self._teller: Teller | None = None
+        self.stories: CallStories | None = None
         self.followers: list[Callable[[Row], object]] = []
 
     def on_event(self, call: Call, event: CallEvent, text: str, now: float) -> bool:
@@ -93,6 +96,11 @@ class CallBranch:
             self._enter(call)
         name, told = self._names[call], said_of(event, text)
         row = self._row(call, now)
+        if self.stories is not None:
+            if event is CallEvent.BEGUN:
+                self.stories.begin(name, call, now)
+            elif event is CallEvent.ENDED:
+                self.stories.end(name, {**row, "reason": text}, now)
         for follow in self.followers:
             follow({**told, "call": row})
         teller = self._teller
@@ -132,13 +140,17 @@ class CallBranch:
 
     def attach(self, teller: Teller) -> None:
         self._teller = teller
+        if self.stories is not None:
+            self.stories.teller = teller
 
     def may(self, path: Path, right: Right, asker: Asker) -> bool:
-        """Operators may all, users what is about calls of their own.
+        """Operators may all, viewers read all, users what is about calls of their own.
 
         Every user may place calls, and hear of the branch: of each call it is asked again.
         """
         if self._roles.is_operator(asker):
+            return True
+        if right in (Right.READ, Right.SUBSCRIBE) and self._roles.is_viewer(asker):
             return True
         if asker.user is None:
             return False
@@ -157,15 +169,19 @@ class CallBranch:
         origin = call.origin
         return self._roles.is_one_of(asker, self._placer.owners(origin.caller, origin.callee))
 
-    def read(self, path: Path) -> Entity | None:
+    def read(self, path: Path, asker: Asker | None = None) -> Entity | None:
         if not path:
             return Entity(JSON, {"calls": len(self._calls)})
+        if len(path) > 1:
+            return None if self.stories is None else self.stories.read(path, self._clock())
         if row := self._passing_row(path):
             return Entity(JSON, {**row, "id": path[0]})
-        call = self._calls.get(path[0]) if len(path) == 1 else None
+        call = self._calls.get(path[0])
         return None if call is None else Entity(JSON, self._row(call, self._clock()))
 
     def children(self, path: Path) -> list[str]:
+        if len(path) == 1 and self.stories is not None:
+            return self.stories.parts(path[0])
         return [] if path else [*self._calls, *(name for name, _ in self._passing_rows())]
 
     def create(self, path: Path, entity: Entity, asker: Asker) -> str:

@@ -1,4 +1,4 @@
-"""A list of the gateway as resources that operators read, and end if they can be ended.
+"""A list of the gateway as resources that viewers read, and operators end if they can be ended.
 
 Own design: the rows are those of the operator's list and of the settings; they are looked up when
 they are asked for, and nothing is kept.
@@ -46,13 +46,14 @@ class ListedBranch:
         self._teller = teller
 
     def may(self, path: Path, right: Right, asker: Asker) -> bool:
-        """Operators may read, subscribe and end; everybody may read what is public."""
+        """Viewers read and subscribe, operators end; everybody may read what is public."""
         if self._is_public and right is Right.READ:
             return True
-        is_known = right in (Right.READ, Right.SUBSCRIBE, Right.UPDATE)
-        return is_known and self._roles.is_operator(asker)
+        if right in (Right.READ, Right.SUBSCRIBE):
+            return self._roles.is_viewer(asker)
+        return right is Right.UPDATE and self._roles.is_operator(asker)
 
-    def read(self, path: Path) -> Entity | None:
+    def read(self, path: Path, asker: Asker | None = None) -> Entity | None:
         is_above = not path
         for each, row in self._rows():
             if each == path:

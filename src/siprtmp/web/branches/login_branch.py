@@ -67,7 +67,7 @@ class LoginBranch:
             return bool(path) and self._is_own(path[0], asker)
         return True
 
-    def read(self, path: Path) -> Entity | None:
+    def read(self, path: Path, asker: Asker | None = None) -> Entity | None:
         if not path:
             return Entity(JSON, {})
         if len(path) > 1:

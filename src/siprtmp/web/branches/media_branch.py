@@ -50,7 +50,7 @@ class MediaBranch:
             return right is Right.CREATE
         return path[0] in self._begun and right in (Right.READ, Right.UPDATE, Right.SUBSCRIBE)
 
-    def read(self, path: Path) -> Entity | None:
+    def read(self, path: Path, asker: Asker | None = None) -> Entity | None:
         if not path:
             return Entity(JSON, {})
         begun = self._begun.get(path[0]) if len(path) == 1 else None

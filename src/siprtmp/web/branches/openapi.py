@@ -22,6 +22,10 @@ _PLACE: Final[Schema] = {
     "required": ["from", "to"],
 }
 _CHANGE: Final[Schema] = {"type": "object", "properties": {"held": _FLAG, "muted": _FLAG}}
+_LEVEL: Final[Schema] = {
+    "type": "object",
+    "properties": {"log_level": {"enum": ["debug", "info", "warning", "error"]}},
+}
 _SAY: Final[Schema] = {
     "type": "object",
     "properties": {"digits": _TEXT, "message": _TEXT, "transfer": _TEXT},
@@ -54,6 +58,10 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Operation, ...]]] = {
         Operation("NOTIFY", "Press keys, send a message, or transfer.", _SAY),
         Operation("DELETE", "Hang up."),
     ),
+    ("call", "/{call}/ladder"): (Operation("GET", "Read the messages of a call, in order."),),
+    ("call", "/{call}/quality"): (Operation("GET", "Read its quality over time."),),
+    ("call", "/{call}/advice"): (Operation("GET", "Read what is wrong, and what to do."),),
+    ("call", "/{call}/log"): (Operation("GET", "Read its lines of the log."),),
     ("login", ""): (_LIST,),
     ("login", "/{user}"): (
         _READ,
@@ -70,6 +78,12 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Operation, ...]]] = {
     ("trunk", "/{trunk}"): (_READ,),
     ("route", ""): (_LIST,),
     ("route", "/{route}"): (_READ,),
+    ("gateway", ""): (
+        Operation("GET", "Read the figures of the gateway, and the role of the client."),
+        Operation("PATCH", "Set the level of the log.", _LEVEL),
+    ),
+    ("gateway", "/ended"): (Operation("GET", "Read the calls that have ended lately."),),
+    ("gateway", "/audit"): (Operation("GET", "Read which client has changed what."),),
 }
 
 

@@ -1,11 +1,12 @@
-"""The roles of clients at the branches: operators, and users with their own calls.
+"""The roles of clients at the branches: viewer, operator, admin, and users with their own calls.
 
-Own design: a listener that only this machine reaches is the operator's, as for `/status`; where
-others reach it, an operator is a user whom the settings name, or whose token says so.  A client
-that has proved a user is that user, wherever it is.
+Own design: a listener that only this machine reaches is the admin's, as for `/status`; where
+others reach it, the settings name the users of each role, or a token has a group of its name.  A
+role may all that those below it may.  A client that has proved a user is that user, wherever it is.
 """
 
 from collections.abc import Collection
+from enum import IntEnum
 from typing import Final
 
 from p2psip.stack.routing import is_loopback
@@ -13,23 +14,63 @@ from p2psip.transaction.flow import rate_limit_key
 from siprtmp.calls.access.admission import Holder
 from siprtmp.web.resources.asker import Asker
 
-OPERATOR: Final = "operator"  # the group of a token
 LOCAL_HOLDER: Final = "loopback"  # as `Admission.holder` calls the programs of this machine
 
 
-class Roles:
-    """Tells who a client is; `is_local` says that only this machine reaches the listener."""
+class Role(IntEnum):
+    """What a client may of all calls, streams and registrations."""
 
-    def __init__(self, operators: Collection[str], *, is_local: bool) -> None:
-        self._operators, self.is_local = frozenset(operators), is_local
+    NONE = 0
+    VIEWER = 1  # reads and subscribes
+    OPERATOR = 2  # changes, places and ends
+    ADMIN = 3  # reads who has changed what, captures, and sets the level of the log
+
+    @property
+    def word(self) -> str:
+        """Its name in settings, in the groups of a token, and for clients."""
+        return self.name.lower()
+
+
+class Roles:
+    """Tells the role of a client; `is_local` says that only this machine reaches the listener."""
+
+    def __init__(
+        self,
+        operators: Collection[str],
+        *,
+        is_local: bool,
+        viewers: Collection[str] = (),
+        admins: Collection[str] = (),
+    ) -> None:
+        self.is_local = is_local
+        self._named = {
+            Role.ADMIN: frozenset(admins),
+            Role.OPERATOR: frozenset(operators),
+            Role.VIEWER: frozenset(viewers),
+        }
+
+    def role(self, asker: Asker) -> Role:
+        """The highest role of a client."""
+        if asker.user is None:
+            is_ours = self.is_local and is_loopback(asker.host)  # which a proxy here may send for
+            return Role.ADMIN if is_ours else Role.NONE
+        names = asker.user, asker.user.partition("@")[0]
+        for role, named in self._named.items():
+            if role.word in asker.groups or not named.isdisjoint(names):
+                return role
+        return Role.NONE
+
+    def is_viewer(self, asker: Asker) -> bool:
+        """Whether a client may see everything."""
+        return self.role(asker) >= Role.VIEWER
 
     def is_operator(self, asker: Asker) -> bool:
         """Whether a client may see and end everything."""
-        if asker.user is None:
-            return self.is_local and is_loopback(asker.host)  # which may be behind a proxy here
-        name = asker.user.partition("@")[0]
-        named = not self._operators.isdisjoint((asker.user, name))
-        return named or OPERATOR in asker.groups
+        return self.role(asker) >= Role.OPERATOR
+
+    def is_admin(self, asker: Asker) -> bool:
+        """Whether a client may also read who has changed what, and change how much is logged."""
+        return self.role(asker) >= Role.ADMIN
 
     def is_one_of(self, asker: Asker, owners: Holder) -> bool:
         """Whether a client is one of these users, who are written as user@realm."""

@@ -33,6 +33,9 @@ class Teller(Protocol):
     def notify(self, path: Path, entity: Entity) -> None:
         """Tell those of the resource of an event, as NOTIFY does."""
 
+    def is_heard(self, path: Path) -> bool:
+        """Whether the resource has subscribers."""
+
 
 class Branch(Protocol):
     """A part of the gateway's state as resources.  Whatever it refuses, it says by RemoteError.
@@ -47,8 +50,11 @@ class Branch(Protocol):
     def may(self, path: Path, right: Right, asker: Asker) -> bool:
         """Whether a client may; the subscribers of a resource are asked again for each change."""
 
-    def read(self, path: Path) -> Entity | None:
-        """What the resource holds, or None if there is none."""
+    def read(self, path: Path, asker: Asker | None = None) -> Entity | None:
+        """What the resource holds, or None if there is none.
+
+        With the `asker` whose GET it is, it may also hold what is about this client alone.
+        """
 
     def children(self, path: Path) -> list[str]:
         """The names below the resource."""

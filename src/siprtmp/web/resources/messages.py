@@ -6,6 +6,7 @@ Implements Resources §2 and §9.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from p2psip.errors import RemoteError
@@ -26,6 +27,7 @@ METHODS: Final = (
     "NOTIFY",
 )
 VIEWS: Final = ("entity", "children", "access")
+_CHANGING: Final = ("PUT", "POST", "PATCH", "DELETE", "NOTIFY")
 _HAS_ENTITY: Final = ("PUT", "POST", "PATCH", "NOTIFY")
 MAX_ID: Final = 64  # letters
 _MAX_SEQ: Final = 1 << 53  # what JavaScript counts exactly
@@ -165,6 +167,20 @@ def refusal(error: RemoteError) -> dict[str, JsonValue]:
 
 def answer(tree: Tree, request: Request, asker: Asker) -> Reply:
     """Do what a request asks.  Raises RemoteError, with a status of HTTP."""
+    if request.method in _CHANGING and tree.on_change is not None:
+        said = request.change if request.entity is None else request.entity.data
+        tell = partial(tree.on_change, request.method, request.path, said, asker)
+        try:
+            reply = _answer(tree, request, asker)
+        except RemoteError as error:
+            tell(error.status)
+            raise
+        tell(reply.status)
+        return reply
+    return _answer(tree, request, asker)
+
+
+def _answer(tree: Tree, request: Request, asker: Asker) -> Reply:
     match request.method:
         case "GET":
             return _get(tree, request, asker)

@@ -30,6 +30,10 @@ class Outbox(Protocol):
         """Send a notification, or leave it out and say so later."""
 
 
+OnChange = Callable[[str, Path, JsonValue, Asker, int], object]
+"""Is told of a request that changes something: method, path, what it says, client and status."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wishes:
     """What a request may say beside its entity: conditions, and how a new resource is to be."""
@@ -48,6 +52,7 @@ NO_TREE: Final = dict.fromkeys(("resources", "resource_connections", "subscripti
 class Tree:
     """All resources, subscriptions and branches.  Its methods raise RemoteError with a status.
 
+    `on_change` is told of each request to change something, when it has been done or refused.
     `mode` is that of the top, `random` makes names, `store` keeps what is persistent.
     """
 
@@ -64,6 +69,7 @@ class Tree:
         self._branches: dict[str, Branch] = {}
         self._outboxes: dict[str, Outbox] = {}
         self.keeps = store is not None
+        self.on_change: OnChange | None = None
         self.epoch = random(6).hex()
 
     def mount(self, name: str, branch: Branch) -> None:
@@ -93,7 +99,7 @@ class Tree:
     def get(self, path: Path, asker: Asker) -> Entity:
         """Read a resource."""
         self._demand(path, Right.READ, asker)
-        return self._entity(path)
+        return self._entity(path, asker)
 
     def children(self, path: Path, asker: Asker) -> list[str]:
         """The names below a resource, of those that this client may read."""
@@ -254,15 +260,15 @@ class Tree:
     def _branch(self, path: Path) -> tuple[Branch | None, Path]:
         return (self._branches.get(path[0]), path[1:]) if path else (None, ())
 
-    def _peek(self, path: Path) -> Entity | None:
+    def _peek(self, path: Path, asker: Asker | None = None) -> Entity | None:
         branch, rest = self._branch(path)
         if branch is not None:
-            return branch.read(rest)
+            return branch.read(rest, asker)
         node = self._nodes.find(path)
         return None if node is None else node.entity
 
-    def _entity(self, path: Path) -> Entity:
-        entity = self._peek(path)
+    def _entity(self, path: Path, asker: Asker | None = None) -> Entity:
+        entity = self._peek(path, asker)
         if entity is None:
             raise RemoteError(NONE, 404)
         return entity
@@ -400,6 +406,9 @@ class _BranchTeller:
     def notify(self, path: Path, entity: Entity) -> None:
         whole = (self._name, *path)
         self._tree._tell(whole, whole, "NOTIFY", None, entity, "")
+
+    def is_heard(self, path: Path) -> bool:
+        return bool(self._tree._subscriptions.of((self._name, *path)))
 
 
 def _check_conditions(before: Entity | None, wishes: Wishes) -> None:

@@ -39,6 +39,9 @@ class Teller:
     def notify(self, path, entity):
         pass
 
+    def is_heard(self, path):
+        return False
+
 
 @pytest.fixture
 def overview(world):
@@ -54,16 +57,29 @@ def overview(world):
 def tree(world, overview, monkeypatch):
     monkeypatch.setattr("siprtmp.edge.branches.branch_side.monotonic", lambda: world.now)
     roles, core = Roles([], is_local=True), world.gateway.core
-    side, tree = BranchSide(roles, overview, call_row, core, world.registry, ROUTES), Tree()
+    log, tree = world.gateway.log, Tree()
+    side = BranchSide(roles, overview, call_row, core, world.registry, ROUTES, log)
     side.mount(tree)
     return tree.branches, tree.told
 
 
 def test_without_sip_there_are_streams_alone(world, overview):
     roles, tree = Roles([], is_local=True), Tree()
-    side = BranchSide(roles, overview, call_row, None, world.registry, [])
+    side = BranchSide(roles, overview, call_row, None, world.registry, [], world.gateway.log)
     side.mount(tree)
-    assert [*tree.branches] == ["stream", "route", "openapi"]
+    assert [*tree.branches] == ["stream", "route", "gateway", "openapi"]
+
+
+def test_the_gateway_counts_what_it_has(world, tree):
+    branches, _ = tree
+    world.client("rtmp://host/live").publish("demo")
+    world.gateway.hear(register(contact=f"<sip:bob@{CAROL}>"), source=CAROL)
+    Desk(world.link).ring("team", world.now)
+    world.wait()
+    row = branches["gateway"].read((), OPERATOR).data
+    counts = {"calls": 1, "streams": 2, "registrations": 1, "rooms": 1}  # the room is a stream too
+    assert row["counts"] == counts
+    assert row["role"] == "admin" and row["workers"] == 1 and row["memory_bytes"] > 0
 
 
 def test_a_stream_is_found_by_its_path_and_ended(world, tree):
@@ -144,7 +160,7 @@ def test_a_user_logs_in_by_its_address_and_is_called_in_its_page():
     world = GatewayWorld(users=UserStore.parse("\n".join(user_lines("ann", "home", "secret"))))
     overview = Overview(world.registry, lambda: [], world.gateway.log)
     core, tree, roles = world.gateway.core, Tree(), Roles([], is_local=False)
-    BranchSide(roles, overview, call_row, core, world.registry, []).mount(tree)
+    BranchSide(roles, overview, call_row, core, world.registry, [], world.gateway.log).mount(tree)
     login, ann = tree.branches["login"], Asker("ann@home", connection="1")
     with pytest.raises(RemoteError):
         login.put(("bob@home",), Entity(JSON, {}), ann)

@@ -376,7 +376,7 @@ class Lamps:
     def may(self, path, right, asker):
         return asker.user == "bob" or (right in Right.READ | Right.SUBSCRIBE and path != ("safe",))
 
-    def read(self, path):
+    def read(self, path, asker=None):
         if not path:
             return value(None)
         return value(self.lamps[path[0]]) if path[0] in self.lamps else None

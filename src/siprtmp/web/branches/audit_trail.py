@@ -1,0 +1,77 @@
+"""Which client has changed what by the tree, or has tried to.
+
+Own design: an entry is written for each request that changes what is the gateway's own, when it has
+been answered; one without a user is left out where it was refused for that, since anybody can send
+any number of those.  Of what a request says there are the names, and the values of a few that have
+no secrets: keys that are pressed may be a PIN.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+
+from siprtmp.web.branches.sip_step import masked
+from siprtmp.web.resources.asker import Asker
+from siprtmp.web.resources.entity import JsonValue
+from siprtmp.web.resources.path import Path, write_path
+
+Row = dict[str, object]
+MAX_ENTRIES: Final = 200
+MAX_LETTERS: Final = 100  # of a value
+HIDDEN: Final = "..."
+AUDITED: Final = frozenset(("call", "gateway", "registration", "room", "stream", "trunk"))
+_SHOWN: Final = frozenset(("from", "to", "transfer", "held", "muted", "log_level"))
+_NO_USER: Final = 401
+
+
+class AuditTrail:
+    """The latest entries; `keep` is given each of them, and so are `followers`.
+
+    `offset` plus `now` is the time since 1970.
+    """
+
+    def __init__(self, offset: float, keep: Callable[[Row], object] = lambda entry: None) -> None:
+        self._offset, self.keep = offset, keep
+        self._entries: deque[Row] = deque(maxlen=MAX_ENTRIES)
+        self.followers: list[Callable[[Row], object]] = []
+
+    def note(
+        self, method: str, path: Path, said: JsonValue, asker: Asker, status: int, now: float
+    ) -> None:
+        """Note a request that was answered with this status."""
+        if not path or path[0] not in AUDITED or status == _NO_USER:
+            return
+        at = datetime.fromtimestamp(self._offset + now, UTC).isoformat(timespec="milliseconds")
+        entry: Row = {
+            "at": at,
+            "user": asker.user or asker.host,
+            "method": method,
+            "resource": write_path(path),
+            "entity": _summary(said),
+            "status": status,
+        }
+        self._entries.append(entry)
+        self.keep(entry)
+        for follow in self.followers:
+            follow(entry)
+
+    def read(self) -> Row:
+        """The entries, the latest first."""
+        return {"entries": [*reversed(self._entries)]}
+
+
+def _summary(said: JsonValue) -> Row:
+    """The names in what was said, with the values that may be shown."""
+    if not isinstance(said, dict):
+        return {}
+    return {
+        str(name)[:MAX_LETTERS]: _shown(value) if name in _SHOWN else HIDDEN
+        for name, value in [*said.items()][:10]
+    }
+
+
+def _shown(value: JsonValue) -> JsonValue:
+    if isinstance(value, str):
+        return masked(value)[:MAX_LETTERS]
+    return value if isinstance(value, bool) else HIDDEN
