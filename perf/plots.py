@@ -47,10 +47,22 @@ def codecs(rows: Sequence[Figures], axes: Any) -> None:
     axes.set(xscale="log")
 
 
+def strategies(rows: Sequence[Figures], axes: Any) -> None:
+    """The ratio of each way to the plain loop, where each track has work to be done."""
+    load = "Python, 50 us and send"
+    for name in dict.fromkeys(row.subject for row in rows if row.load == load):
+        mine = [row for row in rows if (row.load, row.subject) == (load, name)]
+        points = [(row.count, row.figures["ratio"]) for row in mine]
+        axes.plot(*zip(*points, strict=True), "o-", label=name)
+    axes.set(xscale="log", yscale="log", xlabel="tracks, 50 us of work for each")
+    axes.set(ylabel="time by that of the loop")
+
+
 DRAWN: dict[str, Callable[[Sequence[Figures], Any], None]] = {
     "founding": founding,
     "merging": merging,
     "codecs": codecs,
+    "strategies": strategies,
 }
 
 

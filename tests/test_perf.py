@@ -438,3 +438,40 @@ def test_codecs_and_libraries_do_the_same():
     assert row.figures == {"us": 1.5, "library": 3.0, "ratio": 0.5, "from": 0.5, "to": 1.0}
     assert len(list(bench_codecs.sip())) == 2
     assert bench_codecs.compare("x", lambda: sum(range(300)), "y", int, 3).figures["ratio"] > 1
+
+
+def test_all_ways_reach_every_track_and_are_compared():
+    import bench_strategies
+    import fan_out
+
+    assert fan_out.buckets(5, 2) == [(0, 3), (3, 5)] and fan_out.buckets(1, 2) == [(0, 1)]
+    with fan_out.Tracks(3, 2) as tracks:
+        for text in (b"", bytes(5000)):
+            tracks.work(text)
+            taken = bench_strategies.in_turns(tracks, tracks.strategies(), 3, 2)  # drains each
+            assert len(taken) == 5 and all(len(times) == 2 for times in taken.values())
+    found = [
+        row
+        for count, pool in ((1, 30.0), (10, 80.0), (100, 50.0))
+        for row in bench_strategies.lines({"loop": [100.0], "pool": [pool]}, "x", count)
+    ]
+    assert [row.figures["ratio"] for row in found] == [1.0, 0.3, 1.0, 0.8, 1.0, 0.5]
+    (threshold,) = bench_strategies.thresholds(found)
+    assert (threshold.subject, threshold.figures["wins from"]) == ("pool", 1.0)
+    found += bench_strategies.lines({"loop": [100.0], "pool": [96.0]}, "x", 500)
+    (threshold,) = bench_strategies.thresholds(found)
+    assert threshold.figures["wins from"] is None
+
+
+def test_the_ways_of_the_kernel_lose_nothing():
+    import bench_strategies
+
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler: apt-get install gcc libc6-dev, or make peers")
+    program = bench_strategies.build()
+    for way in bench_strategies.WAYS:
+        done = subprocess.run([program, way, "3", "8", "2"], capture_output=True, text=True)
+        if done.returncode == bench_strategies.ABSENT and way != "sendto":
+            continue
+        assert (done.returncode, done.stderr) == (0, "")  # it reads all that it has sent
+        assert len(done.stdout.splitlines()) == 2
