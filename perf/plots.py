@@ -58,11 +58,19 @@ def strategies(rows: Sequence[Figures], axes: Any) -> None:
     axes.set(ylabel="time by that of the loop")
 
 
+def memory(rows: Sequence[Figures], axes: Any) -> None:
+    """What the server holds while calls come and go."""
+    ended = [row for row in rows if row.load == "calls that have ended"]
+    axes.plot([row.count for row in ended], [row.figures["MB"] for row in ended], "o-", label="MB")
+    axes.set(xlabel="calls that have ended", ylabel="resident MB", ylim=(0, None))
+
+
 DRAWN: dict[str, Callable[[Sequence[Figures], Any], None]] = {
     "founding": founding,
     "merging": merging,
     "codecs": codecs,
     "strategies": strategies,
+    "memory": memory,
 }
 
 

@@ -475,3 +475,37 @@ def test_the_ways_of_the_kernel_lose_nothing():
             continue
         assert (done.returncode, done.stderr) == (0, "")  # it reads all that it has sent
         assert len(done.stdout.splitlines()) == 2
+
+
+def test_memory_is_counted_for_each_of_those_that_came_later(monkeypatch):
+    from contextlib import nullcontext
+
+    import bench_memory
+
+    joined, resident = [], {2: 1000.0, 6: 1400.0}
+    monkeypatch.setattr(bench_memory, "resident", lambda server: resident[len(joined)])
+
+    class Peer:
+        def close(self):
+            joined.remove(self)
+
+    def join(server, number):
+        assert number == len(joined)
+        joined.append(Peer())
+        return joined[-1]
+
+    kb, total = bench_memory.each_of(nullcontext(), join, 2, 4)
+    assert kb == 100.0 and total == pytest.approx(1400 / 1024) and joined == []
+    row = bench_memory.line("x", 4, kb, total, 200.0, 50.0)
+    assert (row.figures["ratio"], row.figures["idle"]) == (0.5, 2.0)
+
+
+def test_calls_come_and_go_for_the_memory():
+    import bench_memory
+    from cpu import two_cores
+    from gateway import Gateway
+
+    peer = bench_memory.Callee()
+    with Gateway(two_cores()[0]) as gateway:
+        bench_memory._calls(gateway, peer, 2)  # each is answered, and ended by a BYE
+        assert bench_memory.resident(gateway) > 1024
