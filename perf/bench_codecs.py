@@ -34,11 +34,17 @@ INVITE = (
     b"To: Bob <sip:bob@example.test>\r\nCall-ID: codecs@192.0.2.7\r\nCSeq: 1 INVITE\r\n"
     b"Contact: <sip:alice@192.0.2.7:5060>\r\nUser-Agent: bench\r\nContent-Length: 0\r\n\r\n"
 )
+ATTRIBUTES = {
+    "audio 4000": ("96", "opus/48000/2", "useinbandfec=1"),
+    "video 4002": ("98", "H264/90000", "packetization-mode=1"),
+}
 OFFER = (
-    b"v=0\r\no=- 1 1 IN IP4 192.0.2.7\r\ns=-\r\nc=IN IP4 192.0.2.7\r\nt=0 0\r\n"
-    b"m=audio 4000 RTP/AVP 0 8 97\r\na=rtpmap:0 PCMU/8000\r\na=rtpmap:8 PCMA/8000\r\n"
-    b"a=rtpmap:97 opus/48000/2\r\na=fmtp:97 useinbandfec=1\r\na=sendrecv\r\n"
-    b"m=video 4002 RTP/AVP 98\r\na=rtpmap:98 H264/90000\r\na=fmtp:98 packetization-mode=1\r\n"
+    b"v=0\r\no=bench 7 7 IN IP4 192.0.2.7\r\ns=codecs\r\nc=IN IP4 192.0.2.7\r\nt=0 0\r\n"
+    + b"".join(
+        f"m={place} RTP/AVP {kind}\r\na=rtpmap:{kind} {codec}\r\na=fmtp:{kind} {more}\r\n"
+        f"a=ptime:20\r\na=sendrecv\r\n".encode()
+        for place, (kind, codec, more) in ATTRIBUTES.items()
+    )
 )
 STATUS = ["onStatus", 0.0, None, {"level": "status", "code": "NetStream.Play.Start", "n": 1.5}]
 
