@@ -12,7 +12,7 @@ author = "the siprtmp authors"
 copyright = "the siprtmp authors"
 extensions = [
     *("myst_parser", "from_code", "explained", "overview", "source_pages"),
-    *("book", "spec_pages", "dashboard", "peers", "offline"),
+    *("book", "spec_pages", "dashboard", "peers", "measured", "offline"),
 ]
 myst_enable_extensions = ["colon_fence"]
 python_maximum_signature_line_length = 90

@@ -10,6 +10,7 @@ import os
 import sys
 from pathlib import Path
 
+import plots
 from cpu import raise_file_limit, two_cores
 from options import Options
 from results import GuardRow, Line, save
@@ -37,6 +38,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--only", default="", metavar="KIND,...", help="of attacks or workers; all")
     made.add_argument("--hold", type=float, default=0.25, help="of a core for each worker; 0.25")
     made.add_argument("--profile", default="", metavar="FILE", help="run the gateway in cProfile")
+    made.add_argument("--small", action="store_true", help="one short window of the smaller counts")
     return made
 
 
@@ -51,8 +53,8 @@ def main() -> None:
     raise_file_limit()
     os.sched_setaffinity(0, {load_core})
     options = Options(
-        seconds=given.seconds,
-        runs=given.runs,
+        seconds=min(given.seconds, 1.0) if given.small else given.seconds,
+        runs=1 if given.small else given.runs,
         calls=given.calls,
         players=given.players,
         audience=given.audience,
@@ -62,6 +64,7 @@ def main() -> None:
         profile=given.profile,
         only=tuple(filter(None, given.only.split(","))),
         hold=given.hold,
+        small=given.small,
     )
     for name in given.names or NAMES:
         print(f"\n{name}")
@@ -71,7 +74,9 @@ def main() -> None:
                 print(row.HEADER)
             print(row, flush=True)
             rows.append(row)
-        print(f"kept in {save(name, rows)}")
+        print(f"kept in {save(name, rows, small=given.small)}")
+        if name in plots.DRAWN:
+            print(plots.draw(name))
         if slower := [row.work for row in rows if isinstance(row, GuardRow) and row.worse]:
             sys.exit(f"slower than the commit before: {', '.join(slower)}")
 

@@ -17,12 +17,12 @@ STREAM = "bench"
 
 
 def measure(
-    server: Gateway | Nginx, players: int, video: bool, seconds: float
+    server: Gateway | Nginx, players: int, video: bool, seconds: float, stream: str = STREAM
 ) -> tuple[Usage, Tally]:
     """One run: who plays is there before the first frame."""
-    url = server.url(STREAM).rpartition("/")[0]
-    publisher = Publisher(url, STREAM, video)
-    audience = [Player(url, STREAM) for _ in range(players)]
+    url = server.url(stream).rpartition("/")[0]
+    publisher = Publisher(url, stream, video)
+    audience = [Player(url, stream) for _ in range(players)]
     meter = server.meter()
     tally = drive([publisher], seconds, "bunched", meter.window, audience)
     for leg in (publisher, *audience):

@@ -140,6 +140,8 @@ class Server:
 
 def machine() -> dict[str, str | float | int]:
     """What a reader of a result has to know about where it was measured."""
+    from siprtmp.operation.build import build
+
     text = CPUINFO.read_text()
     models = [line.split(":")[1].strip() for line in text.splitlines() if "model name" in line]
     return {
@@ -148,4 +150,6 @@ def machine() -> dict[str, str | float | int]:
         "cores": len(os.sched_getaffinity(0)),
         "kernel": platform.release(),
         "python": platform.python_version(),
+        "load": os.getloadavg()[0],  # of the last minute, the measurement's own as well
+        "build": build(),
     }

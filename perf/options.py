@@ -20,3 +20,4 @@ class Options:
     profile: str = ""  # a file for what cProfile saw of the gateway
     only: tuple[str, ...] = ()  # kinds of attacks, loads of workers; all
     hold: float = 0.25  # the part of a core that each worker may have
+    small: bool = False  # a form of about a minute

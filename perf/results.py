@@ -330,20 +330,55 @@ class GuardRow(Line):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Figures(Line):
+    """A line of a table that repeats an article's: figures by name, those of references too."""
+
+    subject: str  # what was measured, such as "siprtmp"
+    load: str
+    count: int
+    figures: dict[str, float | None]  # all lines of a table have the same names
+    void: bool = False
+
+    @property
+    def HEADER(self) -> str:  # noqa: N802
+        """The names of the figures."""
+        names = " ".join(f"{name:>{_width(name)}}" for name in self.figures)
+        return f"{'subject':14} {'load':24} {'count':>6} {names}"
+
+    def __str__(self) -> str:
+        """One line of the table."""
+        cells = " ".join(f"{brief(value):>{_width(name)}}" for name, value in self.figures.items())
+        note = "  VOID" if self.void else ""
+        return f"{self.subject:14} {self.load:24} {self.count:6} {cells}{note}"
+
+
+def brief(value: float | None) -> str:
+    """A figure in three digits, or none."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.3g}"
+
+
+def _width(name: str) -> int:
+    return max(len(name), 7)
+
+
 KINDS: dict[str, type[Line]] = {
     kind.__name__: kind
-    for kind in (Row, AudienceRow, ThroughputRow, AttackRow, SipRow, WorkersRow, GuardRow)
+    for kind in (Row, AudienceRow, ThroughputRow, AttackRow, SipRow, WorkersRow, GuardRow, Figures)
 }
 
 
-def save(name: str, rows: Sequence[Line]) -> Path:
-    """Keep the rows of measurement `name` with where and when they were taken."""
+def save(name: str, rows: Sequence[Line], *, small: bool = False) -> Path:
+    """Keep the rows of measurement `name` with where, when and in which form they were taken."""
     FOLDER.mkdir(exist_ok=True)
     path = FOLDER / f"{name}.json"
     content = {
         "measurement": name,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
+        "form": "small" if small else "full",
         "kind": type(rows[0]).__name__,
         "rows": [asdict(row) for row in rows],
     }

@@ -227,11 +227,12 @@ class Player(Session):
         self.run()
 
 
-def message(kind: int, time_ms: int, stream: int, body: bytes) -> bytes:
+def message(kind: int, time_ms: int, stream: int, body: bytes, delta: int | None = None) -> bytes:
     """A message as publishers write it: whole header at first, then with the time that went by."""
     chunks = {AUDIO: 4, VIDEO: 6}[kind]
-    if time_ms:
-        delta = 20 if kind == AUDIO else 40
+    if time_ms or delta is not None:
+        if delta is None:
+            delta = 20 if kind == AUDIO else 40
         out = _WORD.pack(chunks << 24 | 1 << 30 | delta) + _WORD.pack(len(body) << 8 | kind)
     else:
         out = _WORD.pack(chunks << 24) + _WORD.pack(len(body) << 8 | kind)

@@ -37,6 +37,12 @@ class SipPeer:
         self._socket.sendto(_ok(head, self.port, body).encode(), source)
         self._next("ACK")
 
+    def end(self) -> None:
+        """Take the next BYE, and agree."""
+        request, source = self._next("BYE")
+        head = request.partition("\r\n\r\n")[0]
+        self._socket.sendto(_ok(head, self.port, "").encode(), source)
+
     def _next(self, method: str) -> tuple[str, tuple[str, int]]:
         """The next request of that method; others, and retransmissions, are let go by."""
         while True:

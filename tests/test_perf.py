@@ -339,3 +339,173 @@ def test_many_streams_have_their_publishers():
             each.close()
     assert 0 < tally.received <= tally.sent // len(legs)
     assert len(clocks.seconds) == 2 and min(clocks.seconds) > 0
+
+
+def test_the_slope_of_a_table_is_what_one_player_more_takes():
+    import bench_founding
+    from cpu import Usage
+    from load import Tally
+
+    assert bench_founding.slope([(0, 28.0), (1, 36.5), (2, 45.0), (3, 53.5)]) == 8.5
+
+    def runs(mhz):
+        return [(Usage(1.0, mhz / 2000, 2000.0), Tally(100, 100, [0] * 100))]
+
+    counts = (0, 1, 2, 3, 10, 100)
+    found = [
+        bench_founding.compared("audio", count, runs(10 + count), runs(20 + 2 * count))
+        for count in counts
+    ]
+    assert [row.figures["ratio"] for row in found] == pytest.approx([2.0] * len(counts))
+    assert found[3].figures["article"] == pytest.approx(53.25)
+    assert found[4].figures["article"] is None
+    publisher, few, many = bench_founding.slopes("audio", found)
+    assert publisher.figures["MHz"] == pytest.approx(20.0)
+    for row in (few, many):
+        assert row.figures["MHz"] == pytest.approx(2.0)
+        assert row.figures["reference"] == pytest.approx(1.0)
+    assert few.figures["article"] == pytest.approx(0.39 * 21.3) and many.figures["article"] is None
+
+
+def test_merged_messages_are_compared_with_those_that_are_not(tmp_path, monkeypatch):
+    import bench_merging
+    import results
+    from cpu import Usage
+    from load import Tally
+
+    def window(late_ms, mhz):
+        tally = Tally(100, 100, [int(late_ms * 1e6)] * 100)
+        return bench_merging.Window(Usage(1.0, mhz / 2000, 2000.0), tally)
+
+    calls = bench_merging.Calls
+    reference = bench_merging.line("apart", 10, 0, [window(1, 80)], calls(1.0, 1.5), None)
+    merged = bench_merging.line("apart", 10, 20, [window(25, 40)], calls(0.125, 0.3), reference)
+    late = bench_merging.line("apart", 10, 20, [window(31, 40)], None, reference)
+    assert (reference.figures["fewer"], merged.figures["fewer"]) == (1.0, 8.0)
+    assert merged.figures["ratio"] == pytest.approx(0.5)
+    assert not merged.void and late.void and late.figures["sends"] is None
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    rows = [reference, merged, late]
+    assert results.read(results.save("merging", rows, small=True)) == rows
+
+
+def test_system_calls_are_counted():
+    import system_calls
+
+    table = "  9.74    0.000247           7        35           openat\n"
+    table += "  3.98    0.000101           0       194        12 sendmsg\n"
+    table += "100.00    0.002535           4       229        12 total\n"
+    assert system_calls.counts(table) == {"openat": 35, "sendmsg": 194}
+    if not system_calls.is_there():
+        pytest.skip("no strace")
+    words = "import os, sys\nfor line in sys.stdin.buffer.raw: os.write(1, line)"
+    with subprocess.Popen(
+        [sys.executable, "-c", words], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        core = min(os.sched_getaffinity(child.pid))
+        with system_calls.Counted(child.pid, core) as counted:
+            child.stdin.write(b"once\n")
+            child.stdin.flush()
+            assert child.stdout.readline() == b"once\n"
+        assert counted.sends == 1
+        child.stdin.close()
+
+
+def test_one_system_call_sends_the_messages_of_one_time(monkeypatch):
+    """However late they come: the load arrives whole, and all together by one call."""
+    import bench_merging
+    import load
+    from cpu import two_cores
+    from gateway import Gateway
+
+    monkeypatch.setattr(load, "WARM_UP", 0.1)
+    monkeypatch.setattr(load, "DRAIN", PATIENCE)
+    with Gateway(two_cores()[0], "--sip", "off") as gateway:
+        for arrivals in ("apart", "together"):
+            run = bench_merging.measure(gateway, arrivals, arrivals, 2, 0.5)
+            assert run.tally.sent >= 2 * 8 * 20 and run.tally.lost == 0
+        calls = bench_merging.count(gateway, "together", 0.5)
+    assert calls is None or 0 < calls.sends <= 0.25
+
+
+def test_codecs_and_libraries_do_the_same():
+    """The kinds compare what both have read and written before they are timed."""
+    import bench_codecs
+
+    found = [operation for kind in bench_codecs.KINDS for operation, *_ in kind()]
+    assert len(found) == 15
+    row = bench_codecs.row("x", "y", [(1000, 2000), (1500, 3000), (4000, 4000)])
+    assert row.figures == {"us": 1.5, "library": 3.0, "ratio": 0.5, "from": 0.5, "to": 1.0}
+    assert len(list(bench_codecs.sip())) == 2
+    assert bench_codecs.compare("x", lambda: sum(range(300)), "y", int, 3).figures["ratio"] > 1
+
+
+def test_all_ways_reach_every_track_and_are_compared():
+    import bench_strategies
+    import fan_out
+
+    assert fan_out.buckets(5, 2) == [(0, 3), (3, 5)] and fan_out.buckets(1, 2) == [(0, 1)]
+    with fan_out.Tracks(3, 2) as tracks:
+        for text in (b"", bytes(5000)):
+            tracks.work(text)
+            taken = bench_strategies.in_turns(tracks, tracks.strategies(), 3, 2)  # drains each
+            assert len(taken) == 5 and all(len(times) == 2 for times in taken.values())
+    found = [
+        row
+        for count, pool in ((1, 30.0), (10, 80.0), (100, 50.0))
+        for row in bench_strategies.lines({"loop": [100.0], "pool": [pool]}, "x", count)
+    ]
+    assert [row.figures["ratio"] for row in found] == [1.0, 0.3, 1.0, 0.8, 1.0, 0.5]
+    (threshold,) = bench_strategies.thresholds(found)
+    assert (threshold.subject, threshold.figures["wins from"]) == ("pool", 1.0)
+    found += bench_strategies.lines({"loop": [100.0], "pool": [96.0]}, "x", 500)
+    (threshold,) = bench_strategies.thresholds(found)
+    assert threshold.figures["wins from"] is None
+
+
+def test_the_ways_of_the_kernel_lose_nothing():
+    import bench_strategies
+
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler: apt-get install gcc libc6-dev, or make peers")
+    program = bench_strategies.build()
+    for way in bench_strategies.WAYS:
+        done = subprocess.run([program, way, "3", "8", "2"], capture_output=True, text=True)
+        if done.returncode == bench_strategies.ABSENT and way != "sendto":
+            continue
+        assert (done.returncode, done.stderr) == (0, "")  # it reads all that it has sent
+        assert len(done.stdout.splitlines()) == 2
+
+
+def test_memory_is_counted_for_each_of_those_that_came_later(monkeypatch):
+    from contextlib import nullcontext
+
+    import bench_memory
+
+    joined, resident = [], {2: 1000.0, 6: 1400.0}
+    monkeypatch.setattr(bench_memory, "resident", lambda server: resident[len(joined)])
+
+    class Peer:
+        def close(self):
+            joined.remove(self)
+
+    def join(server, number):
+        assert number == len(joined)
+        joined.append(Peer())
+        return joined[-1]
+
+    kb, total = bench_memory.each_of(nullcontext(), join, 2, 4)
+    assert kb == 100.0 and total == pytest.approx(1400 / 1024) and joined == []
+    row = bench_memory.line("x", 4, kb, total, 200.0, 50.0)
+    assert (row.figures["ratio"], row.figures["idle"]) == (0.5, 2.0)
+
+
+def test_calls_come_and_go_for_the_memory():
+    import bench_memory
+    from cpu import two_cores
+    from gateway import Gateway
+
+    peer = bench_memory.Callee()
+    with Gateway(two_cores()[0]) as gateway:
+        bench_memory._calls(gateway, peer, 2)  # each is answered, and ended by a BYE
+        assert bench_memory.resident(gateway) > 1024
