@@ -53,8 +53,8 @@ class IceServers:
         if turn.secret:
             login = login_until(int(self._wall_clock()) + LIFETIME, turn.user, turn.secret)
         # RFC 9725 §4.6 [links-have-credentials]
-        names = zip(("username", "credential"), map(_quoted, login), strict=True)
-        return [*self.open, _link(turn.uri, *(f"{name}={value}" for name, value in names))]
+        user, password = map(_quoted, login)
+        return [*self.open, _link(turn.uri, f"username={user}", f"credential={password}")]
 
 
 NO_SERVERS: Final = IceServers((), None, lambda *_: False, float)
