@@ -9,6 +9,7 @@ from support.gateway.whip_world import H264_HEADER
 from rtmplite.live.streams import Registry
 from siprtmp.edge.webrtc_side import WebRtcSide
 from siprtmp.settings.table import MediaSettings
+from siprtmp.web.ice_servers import IceServers, TurnAccess
 from siprtmp.web.whip import WhipApplication
 
 TOKEN = "secret"
@@ -34,7 +35,9 @@ def web_server(within=lambda application: application):
     live = registry.open("live", "obs")
     live.write(9, 0, H264_HEADER, 0.0)
     live.write(8, 0, b"\xaf\x00\x11\x90", 0.0)
-    application = within(WhipApplication(side.sessions, ["live"], admits))
+    turn = TurnAccess("turn:127.0.0.1:3478", "gate", "word", "")
+    servers = IceServers(["127.0.0.1:3478"], turn, lambda *_: True, float)
+    application = within(WhipApplication(side.sessions, ["live"], admits, servers))
     server = WSGIServer(("127.0.0.1", 0), application, log=None)
     server.start()
     try:

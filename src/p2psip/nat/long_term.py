@@ -10,6 +10,7 @@ Implements RFC 8489 §9.2.5, §9.2.3.1 and §9.2.3.2, from the client's side.
 import base64
 import binascii
 import hashlib
+import hmac
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -116,6 +117,14 @@ class LongTermCredentials:
             text = f"{self.username}:{self.realm}"
             return StunAttribute(StunType.USERHASH, hashlib.sha256(text.encode()).digest())
         return StunAttribute(StunType.USERNAME, self.username.encode())
+
+
+def login_until(end: int, user: str, secret: str) -> tuple[str, str]:
+    """Make a name and a password that a TURN server takes until `end`, in s since 1970."""
+    # Field §"Logins of a TURN server that end" [names-have-their-end] [signed-by-the-secret]
+    name = f"{end}:{user}"
+    signature = hmac.digest(secret.encode(), name.encode(), "sha1")
+    return name, base64.b64encode(signature).decode()
 
 
 def features_of(nonce: bytes) -> int:

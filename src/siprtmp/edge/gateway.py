@@ -33,6 +33,7 @@ from siprtmp.edge.rtmp_side import RtmpSide
 from siprtmp.edge.sip_side import SipSide
 from siprtmp.edge.state_folder import StateFolder
 from siprtmp.edge.status import CachedFigures, ProcessFigures, StatusServer, WebApplication
+from siprtmp.edge.web.ice_links import ice_servers
 from siprtmp.edge.web.status_access import StatusAccess
 from siprtmp.edge.web.tree_access import TreeAccess, load_tokens
 from siprtmp.edge.web.tree_side import TreeSide
@@ -195,11 +196,11 @@ class Gateway:
         """The pages, and what browsers publish and play by WebRTC, if there is a port for that."""
         if self.webrtc is None:
             return [StaticPages()]
-        sessions, team = self.webrtc.sessions, self.rtmp.team
-        if team is not None:
-            of_live = WhipApplication(sessions, (LIVE,), self.rtmp.admits)
-            return [StaticPages(), WhipOfAll(of_live, team)]
-        return [StaticPages(), WhipApplication(sessions, self._browser_apps(), self.rtmp.admits)]
+        sessions, team, network = self.webrtc.sessions, self.rtmp.team, self.settings.network
+        servers = ice_servers(network.stun, network.turn, self.rtmp.has_proved)
+        apps = self._browser_apps() if team is None else (LIVE,)
+        whip = WhipApplication(sessions, apps, self.rtmp.admits, servers)
+        return [StaticPages(), whip if team is None else WhipOfAll(whip, team)]
 
     def _browser_apps(self) -> tuple[str, ...]:
         return tuple(each for each in BROWSER_APPS if self.rtmp.application(each) is not None)

@@ -31,7 +31,7 @@ from rtmplite.relay.link import Link, State
 from rtmplite.rtmp.netconnection import Application, NetConnection
 from rtmplite.rtws.server import RtwsServerConnection
 from rtmplite.vod.application import VodApplication
-from siprtmp.calls.access.admission import Admission
+from siprtmp.calls.access.admission import Admission, Admitted
 from siprtmp.edge.vod_library import VodLibrary
 from siprtmp.edge.workers.peers_of_all import PeersOfAll
 from siprtmp.edge.workers.place import WorkerPlace
@@ -135,6 +135,13 @@ class RtmpSide:
             return lambda: None
         event = Event.PUBLISH if kind == "whip" else Event.PLAY
         return self._access.admits(app, name, query, host, event)
+
+    def has_proved(self, kind: str, app: str, query: str, host: str) -> bool:
+        """Whether a browser that `admits` has let in is no anonymous one."""
+        event = Event.PUBLISH if kind == "whip" else Event.PLAY
+        if app not in self._judges and self._access.demands_proof(event):
+            return True
+        return self._admission.prove(host, now(), query) is Admitted.YES
 
     def renew_users(self) -> None:
         """Read the file of users again; after a ConfigError the old users stay."""

@@ -15,7 +15,7 @@ from p2psip.net.driver import PortsElsewhere, SipDriver, SipPorts
 from p2psip.net.local_network import LocalNetwork
 from p2psip.net.locator import ServerLocator
 from p2psip.net.media.prepared_ports import MappedSocket, PreparedPorts
-from p2psip.net.media.relayed_ports import PASSWORD, Relays
+from p2psip.net.media.relayed_ports import PASSWORD, SECRET, Relays
 from p2psip.net.public_address import PublicAddress
 from p2psip.net.tls import TlsContexts, client_context, names_in, server_context
 from p2psip.server.users import UserStore
@@ -170,13 +170,17 @@ class SipSide:
         return PublicAddress(self.driver.udp, settings.stun, owner)
 
     def _use_turn(self, network: LocalNetwork) -> Relays | None:
-        text, password = self._settings.network.turn, os.environ.get(PASSWORD, "")
+        text = self._settings.network.turn
+        password, secret = (os.environ.get(each, "") for each in (PASSWORD, SECRET))
         if text is None:
             return None
-        if not password:
-            raise ConfigError(f"--turn: its password is missing in the environment, {PASSWORD}")
+        if not (password or secret):
+            raise ConfigError(
+                f"--turn: its password is missing in the environment, {PASSWORD} or {SECRET}"
+            )
         try:
-            return Relays(text, password, network, self.media.prepared, self._without_relay)
+            ports = self.media.prepared
+            return Relays(text, password, network, ports, self._without_relay, secret)
         except LocalError as error:
             raise ConfigError(f"--turn {error}") from None
 

@@ -158,13 +158,16 @@ class NetworkSettings:
         (),
         "Ask these STUN servers for the address that --external-ip would name, and for that "
         "of each call's audio. The first that answers counts; --external-ip wins over all.",
+        note="WHIP and WHEP name them to browsers.",
         example=["stun.example.net:3478"],
     )
     turn: str | None = setting(
         text("URI"),
         None,
         "Send and receive the audio of phones outside the local network through this TURN "
-        "server, turn:USER@HOST:PORT. The environment variable TURN_PASSWORD has the password.",
+        "server, turn:USER@HOST:PORT. The environment variable TURN_PASSWORD has the password, or "
+        "TURN_SECRET the secret of a server that takes passwords which end.",
+        note="WHIP and WHEP name it to clients that have proved a user, key or signature.",
         example="turn:gateway@turn.example.net:3478",
     )
 

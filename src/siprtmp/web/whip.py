@@ -23,6 +23,7 @@ from p2psip.errors import RemoteError
 from p2psip.sdp.jsep import FRAGMENT, IceFragment
 from siprtmp.web.asking_host import source_of
 from siprtmp.web.browser_sessions import ABSENT, Asked, BrowserSession, BrowserSessions
+from siprtmp.web.ice_servers import NO_SERVERS, IceServers
 
 SDP: Final = "application/sdp"  # Source: RFC 9725 §4.2
 MAX_OFFER: Final = 64 * 1024  # octets; a browser's has some 8,000
@@ -34,12 +35,12 @@ _CORS: Final = [
         "Location, ETag, Accept-Post, Accept-Patch, Link, Retry-After",
     ),
 ]
+_TAKEN: Final = [("Accept-Post", SDP), ("Accept-Patch", FRAGMENT)]
 _PREFLIGHT: Final = [
     ("Access-Control-Allow-Methods", "OPTIONS, GET, HEAD, POST, PATCH, DELETE"),
     ("Access-Control-Allow-Headers", "Authorization, Content-Type, If-Match"),
     ("Access-Control-Max-Age", "86400"),
-    ("Accept-Post", SDP),
-    ("Accept-Patch", FRAGMENT),
+    *_TAKEN,
 ]
 NONE: Final = "No such session"
 _ENDPOINT: Final = "OPTIONS, GET, HEAD, POST"
@@ -75,8 +76,15 @@ Admits = Callable[[str, str, str, str, str], Callable[[], None] | None]
 class WhipApplication:
     """The WSGI application of both; `serves` says which requests are its own."""
 
-    def __init__(self, sessions: BrowserSessions, apps: Iterable[str], admits: Admits) -> None:
+    def __init__(
+        self,
+        sessions: BrowserSessions,
+        apps: Iterable[str],
+        admits: Admits,
+        servers: IceServers = NO_SERVERS,
+    ) -> None:
         self._sessions, self._apps, self._admits = sessions, frozenset(apps), admits
+        self._servers = servers
 
     def serves(self, environ: Environ) -> bool:
         """Whether the path is one of an endpoint or a session."""
@@ -96,7 +104,10 @@ class WhipApplication:
                 raise RemoteError("Nothing is here", 404)
             # WHEP §4.3 [options-for-cors] [accept-post]
             if method == "OPTIONS":  # RFC 9725 §4.2 [options-for-cors] [accept-post]
-                start("200 OK", [*_CORS, *_PREFLIGHT, ("Content-Length", "0")])
+                # RFC 9725 §4.6 [options-may-have-links] [no-links-before-a-page]
+                is_of_page = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
+                links = () if is_of_page or match[4] else self._servers.open
+                start("200 OK", [*_CORS, *_PREFLIGHT, *links, ("Content-Length", "0")])
                 return []
             if match[4] is None:
                 return self._begin(match, environ, start)
@@ -133,7 +144,10 @@ class WhipApplication:
         # RFC 9725 §4.2 [created], §4.3.1 [etag-of-the-session]
         where = f"{environ['PATH_INFO']}/{session.id}".encode("latin-1")
         headers = [("Content-Type", SDP), ("Location", quote(where)), ("ETag", _tag(session))]
-        start("201 Created", [*_CORS, *headers])
+        # RFC 9725 §4.6 [created-may-have-links]
+        # WHEP §4.7 [created-may-have-links] [links-name-servers]
+        links = self._servers.of(kind, app, query, host)
+        start("201 Created", [*_CORS, *headers, *links])
         return [answer]
 
     def _change(self, identifier: str, environ: Environ, start: Start) -> Iterable[bytes]:
@@ -234,6 +248,8 @@ def _refuse(error: RemoteError, start: Start, methods: str) -> Iterable[bytes]:
         headers.append(("WWW-Authenticate", "Bearer"))
     if status == 405:
         headers.append(("Allow", methods))
+    if status == 415:
+        headers += _TAKEN
     if status == 503 or error.reason == ABSENT:  # RFC 9725 §4.5 [overload-is-503]
         headers.append(("Retry-After", "10" if status == 503 else "2"))
     start(_REASONS.get(status, _REASONS[400]), headers)

@@ -1,10 +1,15 @@
 """A real server tells addresses, and calls go between them."""
 
+import re
 import socket
+import subprocess
 import sys
+import time
+from urllib.request import Request, urlopen
 
 import gevent
 import pytest
+from support.gateway.whip_world import offer
 from support.peers.coturn import PASSWORD, USER, Coturn
 from support.peers.peers import Ffmpeg
 from support.peers.process import Process
@@ -123,6 +128,35 @@ def test_a_stream_calls_a_phone_through_a_relay(start, gateway, tmp_path, passwo
     [rows] = [each.arrows for each in report.diagrams if each.kind == "call"]
     assert sum("by TURN" in row.label for row in rows) == 2
     assert all(each.packets > 40 * SECONDS and not each.lost for each in report.streams)
+
+
+def links_of(running, name, token=""):
+    """The servers that the answer to an offer names."""
+    url = f"http://{running.listeners['http']}/live/{name}/whip"
+    headers = {"Content-Type": "application/sdp", "Authorization": f"Bearer {token}"}
+    asked = Request(url, offer("audio", "h264"), headers)
+    with urlopen(asked, timeout=20) as answer:
+        return answer.headers.get_all("Link") or []
+
+
+@pytest.mark.needs("turnserver", "turnutils_uclient")
+def test_a_browser_gets_a_login_that_the_server_takes(start, gateway, monkeypatch):
+    """Covers Field §"Logins of a TURN server that end" [names-have-their-end]."""
+    monkeypatch.setenv("TURN_SECRET", "north")
+    server = start(Coturn, "--use-auth-secret", "--static-auth-secret=north")
+    options = *relayed(server), "--stun", server.address, "--webrtc", "127.0.0.1:0"
+    running = gateway(*options, "--publish-key", "cam=secret")
+    server.wait_until(  # the gateway's own sockets, by a login of the same kind
+        lambda: "ALLOCATE processed, success" in server.output, what="an address", timeout=20
+    )
+    stun, turn = links_of(running, "cam", "secret")
+    assert stun == f'<stun:{server.address}>; rel="ice-server"'
+    user, password = re.findall(r'(?:username|credential)="([^"]+)"', turn)
+    assert int(user.partition(":")[0]) > time.time() and turn.startswith(f"<turn:{server.address}?")
+    words = ["-u", user, "-w", password, "-p", str(server.port), "-y", "-c", "-n", "1", "127.0.0.1"]
+    talk = subprocess.run(["turnutils_uclient", *words], capture_output=True, text=True, timeout=60)
+    assert talk.returncode == 0 and "Total lost packets 0 (0.000000%)" in talk.stdout
+    assert f"<{user}>" in server.output and password not in running.output
 
 
 @pytest.mark.needs("turnserver")

@@ -114,6 +114,17 @@ def knows_no_other_pages(environ, answer):
         del answer[1][name]
 
 
+@by_http("links_name_servers", "turn_servers_have_credentials")
+def names_an_odd_server(environ, answer):
+    if creates(answer):
+        answer[1]["Link"] = '<turn:>; rel="ice-server"'
+
+
+@by_http("pages_learn_no_servers_before_they_post")
+def names_servers_to_all(environ, answer):
+    answer[1]["Link"] = '<stun:127.0.0.1>; rel="ice-server"'
+
+
 @by_http("delete_ends_the_session", "delete_minds_no_tag", "refused_patch_leaves_the_session")
 def takes_no_delete(environ, answer):
     if environ["REQUEST_METHOD"] == "DELETE":

@@ -10,6 +10,7 @@ from siprtmp.media.browser_transport import BrowserTransport
 from siprtmp.media.stream import StreamSettings
 from siprtmp.media.transport import MediaAddress
 from siprtmp.web.browser_sessions import BrowserSessions
+from siprtmp.web.ice_servers import NO_SERVERS
 from siprtmp.web.whip import WhipApplication
 
 H264_HEADER = bytes.fromhex("1700000000 0142e01fffe1000467640029 01000168")
@@ -39,6 +40,7 @@ class World:
 
     transcoding = False
     transcoders = None
+    servers = NO_SERVERS
 
     def __init__(self, gateway=None):
         """Alone, or with the applications of a gateway in memory, on its clock."""
@@ -54,7 +56,7 @@ class World:
             self.transcoders,
         )  # fmt: skip
         apps = ("live",) if gateway is None else ("live", "call", "room")
-        self.application = WhipApplication(self.sessions, apps, self.admits)
+        self.application = WhipApplication(self.sessions, apps, self.admits, self.servers)
 
     @property
     def now(self):
@@ -113,6 +115,7 @@ class World:
 
         def start(status, headers):
             answer.status, answer.headers = int(status.split()[0]), dict(headers)
+            answer.links = [value for name, value in headers if name == "Link"]
 
         assert self.application.serves(environ)
         answer.body = b"".join(self.application(environ, start))

@@ -9,15 +9,15 @@ where a socket would name the server.  So calls without a relay pay nothing.
 import logging
 import os
 import socket
+import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 import gevent
 from gevent import get_hub
 
 from p2psip.errors import LocalError
-from p2psip.nat.long_term import LongTermCredentials
+from p2psip.nat.long_term import LongTermCredentials, login_until
 from p2psip.nat.stun_client import INTERVAL
 from p2psip.nat.turn import OVERHEAD
 from p2psip.nat.turn_client import Allocation, AllocationState
@@ -32,6 +32,8 @@ from p2psip.net.udp import MAX_DATAGRAM, READ
 from p2psip.transaction.flow import HostPort
 
 PASSWORD: Final = "TURN_PASSWORD"  # the environment variable, which other users cannot read
+SECRET: Final = "TURN_SECRET"  # another one, with what makes passwords that end
+LOGIN_SECONDS: Final = 86400  # of those that are made for a socket, which no call outlasts
 BURST: Final = 32  # datagrams read until one is a peer's
 FORM: Final = "turn:USER@HOST:PORT"
 log: Final = logging.getLogger(__name__)
@@ -231,9 +233,11 @@ class Relays:
         network: LocalNetwork,
         ports: PreparedPorts,
         on_trouble: Callable[[str], object],
+        secret: str = "",
     ) -> None:
+        """Log in by the password, or without one by what the secret of the server makes."""
         self._server = turn_server(text)
-        self._login = self._server.user, password
+        self._password, self._secret = password, secret
         self._network, self._ports, self._on_trouble = network, ports, on_trouble
         self._told = ""
         ports.on_failed = self._failed
@@ -248,7 +252,17 @@ class Relays:
             self._tell(f"the TURN server {self._server.host} cannot be found")
             gevent.sleep(INTERVAL)
         self._network.relay = found[0]
-        self._ports.use(partial(RelayedSocket, server=found, login=self._login))
+
+        def relayed(opened: socket.socket, on_change: Callable[[], object]) -> RelayedSocket:
+            return RelayedSocket(opened, on_change, found, self._login())
+
+        self._ports.use(relayed)
+
+    def _login(self) -> tuple[str, str]:
+        if self._password:
+            return self._server.user, self._password
+        end = int(time.time()) + LOGIN_SECONDS
+        return login_until(end, self._server.user, self._secret)
 
     def _failed(self, spare: RelayedSocket) -> None:
         self._tell(spare.error)

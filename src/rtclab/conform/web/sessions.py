@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from rtclab.conform.case import Cases, Unmet
+from rtclab.conform.case import Cases, NotApplicable, Unmet
 from rtclab.conform.checks import expect_equal
 from rtclab.conform.web.offers import CANDIDATE, UFRAG, fragment
 from rtclab.conform.web.peer import FRAGMENT, SDP, WebPeer
@@ -16,6 +16,8 @@ WHIP: Final[Cases[WebPeer]] = Cases()
 WHEP: Final[Cases[WebPeer]] = Cases()
 Run = Callable[[WebPeer], None]
 _STRONG: Final = re.compile(r'"[\x21\x23-\x7e]+"')  # an entity-tag that is not weak
+SERVER: Final = re.compile(r';\s*rel="?ice-server"?', re.IGNORECASE)
+_TARGET: Final = re.compile(r"<(stuns?|turns?):[^/\s>]+>", re.IGNORECASE)
 _LEAST_NAME: Final = 16  # characters of a name that nobody guesses, beside others
 _ORIGIN: Final = "http://page.example"
 
@@ -192,6 +194,25 @@ def options_say_what_can_be_posted(peer: WebPeer) -> None:
     found = peer.ask("OPTIONS").expect(2).header("Accept-Post")
     if SDP not in found:
         raise Unmet(f"Accept-Post: {SDP}", repr(found))
+
+
+# -- servers that the answer names --------------------------------------------------------
+
+
+def servers(peer: WebPeer) -> list[str]:
+    """The Link fields of an answer with a server; NotApplicable if there is none."""
+    listed = peer.begin().answer.headers.get_all("Link") or []
+    if not (named := [each for each in listed if SERVER.search(each)]):
+        raise NotApplicable("the answer names no STUN or TURN server")
+    return named
+
+
+@both("4.6", "4.7", "links-name-servers")
+def links_name_servers(peer: WebPeer) -> None:
+    """The target of a Link of rel ice-server is the URI of a server."""
+    for each in servers(peer):
+        if not _TARGET.match(each):
+            raise Unmet("<stun:HOST> or <turn:HOST>", each.partition(";")[0])
 
 
 # -- the end ------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
-"""Cases of WHIP that WHEP has not: the direction, the tracks, refusals of a part, and tokens.
+"""Cases of WHIP that WHEP has not: the direction, the tracks, refusals of a part, tokens, and
+the passwords of TURN servers.
 
-Implements RFC 9725 §4.2 and §4.7, from the side of a page.
+Implements RFC 9725 §4.2, §4.6 and §4.7, from the side of a page.
 """
 
 from functools import partial
@@ -8,6 +9,7 @@ from functools import partial
 from rtclab.conform.case import Cases, NotApplicable, Unmet
 from rtclab.conform.checks import expect_equal
 from rtclab.conform.web.peer import WebPeer
+from rtclab.conform.web.sessions import SERVER, servers
 
 cases: Cases[WebPeer] = Cases()
 _REFUSED = (400, 422)
@@ -106,3 +108,22 @@ def scheme_is_told_in_any_case(peer: WebPeer) -> None:
 def _needs_token(peer: WebPeer) -> None:
     if not peer.token:
         raise NotApplicable("there is no token in the target, TOKEN@ before the host")
+
+
+@_must("RFC 9725 §4.6", "links-have-credentials")
+def turn_servers_have_credentials(peer: WebPeer) -> None:
+    """The Link of a TURN server has a username and a credential (§4.6)."""
+    for each in servers(peer):
+        if each.startswith("<turn") and not ("username=" in each and "credential=" in each):
+            raise Unmet("username and credential", each.partition(";")[0])
+
+
+@_should("RFC 9725 §4.6", "no-links-before-a-page")
+def pages_learn_no_servers_before_they_post(peer: WebPeer) -> None:
+    """The browser's own question before a page's request names no server (§4.6)."""
+    servers(peer)
+    asked = {"Access_Control_Request_Method": "POST", "Authorization": ""}
+    answer = peer.ask("OPTIONS", "", b"", "", **asked)
+    for each in answer.headers.get_all("Link") or []:
+        if SERVER.search(each):
+            raise Unmet("no Link of rel ice-server", each.partition(";")[0])

@@ -122,7 +122,19 @@ class Access:
             or settings.sign_key is not None
             or not {Event.PUBLISH, Event.CONNECT}.isdisjoint(asked)
         )
+        self._proving = {
+            Event.PUBLISH: bool(publish or is_for_users or settings.sign_key is not None),
+            Event.PLAY: bool(play or (is_for_users and settings.users_only))
+            or (settings.sign_key is not None and settings.sign_play),
+        }
         self._is_safe = self.guards_publishing or settings.allow_anonymous
+
+    def demands_proof(self, event: Event) -> bool:
+        """Whether the rules let nobody publish, or play, without a password, key or signature.
+
+        A web service may let in anybody, so it does not count.
+        """
+        return self._proving[event]
 
     def guard(self, application: Application) -> Application:
         """Put an application behind the rules."""

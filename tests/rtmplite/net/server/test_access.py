@@ -164,6 +164,29 @@ def test_applications_with_rules_of_their_own_ask_the_service_alone(files):
     assert isinstance(doors.ask_service(live), GuardedApplication)
 
 
+@pytest.mark.parametrize(
+    "words, proving",
+    [
+        ((), ""),
+        (("--users", "users"), "publish"),
+        (("--users", "users", "--users-only"), "publish play"),
+        (("--users", "users", "--allow-anonymous"), ""),
+        (("--publish-key", "demo=x"), "publish"),
+        (("--play-key", "demo=x"), "play"),
+        (("--sign-key", "key"), "publish"),
+        (("--sign-key", "key", "--sign-play"), "publish play"),
+        (("--on-publish", "http://x", "--on-play", "http://x"), ""),
+    ],
+)
+def test_a_rule_that_lets_in_nobody_without_a_proof(files, words, proving):
+    """A web service may let in anybody."""
+    doors = access.Access(
+        options(*(str(files / each) if each in ("users", "key") else each for each in words))
+    )
+    found = [str(each) for each in (Event.PUBLISH, Event.PLAY) if doors.demands_proof(each)]
+    assert " ".join(found) == proving
+
+
 @pytest.mark.parametrize("name", ["rtmp://127.0.0.1/live/demo", "demo?key=x"])
 def test_a_link_is_for_a_name(files, name, capsys):
     """An URL would make a link that fits nothing."""
