@@ -18,6 +18,12 @@ LOG_IN = f"""
   await window.other.put("/login/eve@example.net", {{ name: "{USER}" }});
 """
 
+LOSE = """
+  window.other.addEventListener("open", () => { window.isBack = true; });
+  window.other._wire.close();
+"""
+LADDER = "[...document.querySelectorAll('.ladder .words')].map((each) => each.textContent).join()"
+
 
 @pytest.fixture
 def server(gateway):
@@ -49,9 +55,45 @@ def check(page, view):
         assert page.run(too_wide) <= 0, (view, width)
 
 
+def opens_a_call(page):
+    """What is drawn of one call as it happens."""
+    page.run("document.querySelector('now-view td a').click()")
+    says(page, "MOS from the phone")
+    page.until(f"/INVITE.*200.*ACK.*first packets/.test({LADDER})", "the ladder")
+    page.until("document.querySelector('.plot path') !== null", "quality over time")
+    page.run("document.querySelector('details.card').open = true")
+    page.until("document.querySelector('[role=log]').textContent.includes('call-answer')", "log")
+    check(page, "call")
+
+
+def looks_at_the_gateway(page):
+    """Its log says more, and who has changed that is told."""
+    page.run("location.hash = '#gateway'")
+    says(page, "Level of the log")
+    page.run("""
+      const level = document.getElementById("log-level");
+      level.value = "debug";
+      level.dispatchEvent(new Event("change"));
+    """)
+    says(page, "The log has the level debug now.")
+    says(page, '{"log_level":"debug"}')
+    check(page, "gateway")
+
+
+def learns_why_a_call_has_failed(start, server, page):
+    start(Ffmpeg.publish, server.url("call", "carol@example.net"), hz=440, seconds=60)
+    says(page, "carol@example.net")
+    page.until("document.querySelector('now-view').textContent.includes('480')", "the reason")
+    page.run("document.querySelector('now-lists section:last-child td a').click()")
+    page.until("document.querySelector('.advice').checkVisibility()", "advice")
+    assert "register" in page.run("return document.querySelector('.advice').textContent")
+    page.run("location.hash = '#now'")
+
+
 @pytest.mark.needs("baresip", "chromium", "ffmpeg")
-def test_an_operator_sees_a_call_and_hangs_up(start, server, page, phone):
+def test_an_operator_looks_into_a_call_and_hangs_up(start, server, page, phone):
     """Names of peers stay text; what is ended here ends at the phone."""
+    learns_why_a_call_has_failed(start, server, page)
     start(Ffmpeg.publish, server.url("live", STREAM), hz=440, seconds=300)
     start(Ffmpeg.publish, server.url("call", "bob@example.net"), hz=440, seconds=300)
     phone.wait_event("CALL_ESTABLISHED")
@@ -60,24 +102,25 @@ def test_an_operator_sees_a_call_and_hangs_up(start, server, page, phone):
     assert page.run("return document.images.length") == 0
     page.until("document.querySelector('.spark .line').getAttribute('d').includes('L')", "a chart")
     check(page, "now")
-    page.run("document.querySelector('now-view td a').click()")
-    says(page, "MOS from the phone")
-    check(page, "call")
+    opens_a_call(page)
     page.run("location.hash = '#phones'")
-    says(page, "bob@example.net")
     page.run(LOG_IN)
     says(page, USER)
+    page.run(LOSE)
+    page.until("window.isBack === true", "another connection")
     assert page.run("return document.images.length") == 0
     check(page, "phones")
+    looks_at_the_gateway(page)
     page.run("location.hash = '#now'")
-    page.press("Hold: sip:call@example.net to bob@example.net".replace("sip:", ""))
+    page.press("Hold: call@example.net to bob@example.net")
     says(page, "on hold")
     page.press("Hang up: call@example.net to bob@example.net")
     page.press("Hang up")
     phone.wait_event("CALL_CLOSED")
     says(page, "Nobody is in a call.")
-    says(page, "operator")
     page.press(f"Disconnect: live/{STREAM}")
     page.press("Disconnect")
     says(page, "Nothing is published.")
+    page.run("document.querySelector('now-lists section:last-child td a').click()")
+    page.until(f"{LADDER}.includes('BYE')", "the end in the ladder")
     assert page.run("return window.owned ?? 0") == 0

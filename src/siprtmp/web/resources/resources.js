@@ -34,7 +34,7 @@ export class Resources extends EventTarget {
     this._protocols = ["resource.v1"];
     if (options.token) this._protocols.push(`bearer.${options.token}`);
     this._open = options.open ?? ((to, protocols) => new WebSocket(to, protocols));
-    this._later = options.later ?? setTimeout;
+    this._later = options.later ?? ((action, ms) => setTimeout(action, ms)); // never as a method
     this._wait = FIRST_WAIT;
     this._lastId = 0;
     this._isOpen = false;

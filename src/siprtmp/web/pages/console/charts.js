@@ -48,13 +48,16 @@ export const round = (value) =>
   `${Math.abs(value) >= 100 || Number.isInteger(value) ? Math.round(value) : +value.toPrecision(2)}`;
 
 /** @typedef {{at: number, from: string, to: string, protocol: string, text: string, detail?: string}} Step */
-const GATEWAY = "gateway", LEFT = 110, LANE = 230, RIGHT = 60, HEAD = 34, STEP = 36, LONGEST = 36;
+const GATEWAY = "gateway", RIGHT = 60, HEAD = 34, STEP = 36;
+/** Where the first lane is, how far the next one, and how many letters fit between them. */
+const WIDE_LANES = { left: 110, lane: 230, longest: 36 }, NARROW_LANES = { left: 76, lane: 160, longest: 24 };
 
 /** Arrows between those who take part in a call, the oldest on top, each as it happens. */
 export class Ladder {
   /** @param {(at: number) => void} chosen is called with the number of a step that somebody presses */
   constructor(chosen) {
     this.chosen = chosen;
+    this.sizes = matchMedia("(max-width: 46rem)").matches ? NARROW_LANES : WIDE_LANES;
     this.element = draw("svg", { class: "ladder", role: "img" });
     this.show([]);
   }
@@ -96,7 +99,7 @@ export class Ladder {
     this.measure();
   }
 
-  x(at) { return LEFT + LANE * at; }
+  x(at) { return this.sizes.left + this.sizes.lane * at; }
 
   get width() { return this.x(Math.max(this.lanes.length - 1, 1)) + RIGHT; }
 
@@ -116,7 +119,7 @@ export class Ladder {
     const drawn = draw("g", { class: `step ${kindOf(step.protocol)}` },
       draw("rect", { class: "touch", x: 0, y: y - STEP + 8, width: this.width, height: STEP }),
       draw("text", { x: 0, y: y + 4, class: "time", text: timeOf(step) }),
-      draw("text", { x: middle, y: y - 7, class: "words", text: short(step.text, LONGEST) }));
+      draw("text", { x: middle, y: y - 7, class: "words", text: short(step.text, this.sizes.longest) }));
     if (way) {
       drawn.append(draw("line", { x1: a, x2: b - 6 * way, y1: y, y2: y }),
         draw("polygon", { points: `${b},${y} ${b - 9 * way},${y - 4.5} ${b - 9 * way},${y + 4.5}` }));
