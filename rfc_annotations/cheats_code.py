@@ -5,7 +5,7 @@ That a line does something else than its claim says shows no form: left to `muta
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Final
@@ -50,14 +50,20 @@ class Code:
     """All modules of the code."""
 
     trees: tuple[ast.Module, ...]
+    _by_module: dict[ast.Module, set[str]] = field(init=False, default_factory=dict)
 
     def reads(self, name: str, own: ast.Module) -> bool:
         """Does any module read `name`, above all its `own`?"""
-        return name in set(_read_in(own)) or name in self._read
+        return name in self._read_by(own) or name in self._read
 
     @cached_property
     def _read(self) -> set[str]:
-        return {name for tree in self.trees for name in _read_in(tree)}
+        return set().union(*map(self._read_by, self.trees))
+
+    def _read_by(self, tree: ast.Module) -> set[str]:
+        if tree not in self._by_module:
+            self._by_module[tree] = set(_read_in(tree))
+        return self._by_module[tree]
 
 
 def _read_in(tree: ast.Module) -> Iterator[str]:
@@ -116,7 +122,7 @@ def _idle(node: ast.stmt, known: Mapping[str, bool]) -> Iterator[Idle]:
             yield _span(body[0], body[-1]), "a claim in a try that takes any failure"
         case ast.Pass() | ast.Import() | ast.ImportFrom() | ast.Global() | ast.Nonlocal():
             yield _span(node, node), NOTHING
-        case ast.Assign(targets=[target], value=value) if ast.unparse(target) == ast.unparse(value):
+        case ast.Assign(targets=[target], value=value) if _is_spelt_alike(target, value):
             yield _span(node, node), NOTHING
         case ast.Expr(ast.Call(func=ast.Attribute(value=of, attr=name))) if name in LOGGING and any(
             "log" in word.lower() for word in mentioned(of)
@@ -128,6 +134,10 @@ def _idle(node: ast.stmt, known: Mapping[str, bool]) -> Iterator[Idle]:
             # What a base class would do, a method may be there to leave undone.
             if not bases or any("Protocol" in mentioned(base) for base in bases):
                 yield from _empty(body)
+
+
+def _is_spelt_alike(target: ast.expr, value: ast.expr) -> bool:
+    return type(target) is type(value) and ast.unparse(target) == ast.unparse(value)
 
 
 def _computes(node: ast.expr) -> bool:

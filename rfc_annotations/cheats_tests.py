@@ -18,6 +18,7 @@ from rfc_annotations.scan import Cited
 from rfc_annotations.trees import mentioned, suppresses, swallows, walk
 from rfc_annotations.truth import always, is_same, matches_anything
 
+SPEAKING: Final = (ast.Name, ast.Attribute, ast.Call, ast.Assert, ast.Raise)  # of use or failure
 XFAIL: Final = {"xfail", "expectedFailure"}
 Finding = tuple[str, int, str]  # file, line, message
 Idle = list[tuple[int, str]]  # lines of assertions that cannot fail, and why
@@ -175,9 +176,14 @@ def _asserting(tests: Iterable[tuple[ast.Module, Idle]]) -> frozenset[str]:
     def read(top: ast.AST, idle: set[int]) -> tuple[set[str], bool]:
         """Note every definition within, and say what `top` uses, and whether it asserts."""
         names, asserts = set[str](), False
+        used: Iterable[str]
         for node in walk(top, DEFINITIONS):
-            inner = isinstance(node, DEFINITIONS) and node is not top
-            used, does = read(node, idle) if inner else (_used_here(node), fails(node, idle))
+            if isinstance(node, DEFINITIONS) and node is not top:
+                used, does = read(node, idle)
+            elif isinstance(node, SPEAKING):
+                used, does = _used_here(node), fails(node, idle)
+            else:
+                continue
             names.update(used)
             asserts = asserts or does
         if isinstance(top, DEFINITIONS) and not top.name.startswith("__"):

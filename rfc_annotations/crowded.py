@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from rfc_annotations.anchors import FUNCTIONS
+from rfc_annotations.anchors import FUNCTIONS, blocks
 from rfc_annotations.catalogue import Key
 from rfc_annotations.grammar import DEPARTS, NOT_DONE
 from rfc_annotations.project import Project
@@ -37,12 +37,12 @@ def tests(project: Project) -> Iterator[tuple[str, int, str, int]]:
             continue
         found: dict[tuple[str, int], set[Key]] = {}
         first: dict[tuple[str, int], int] = {}
-        functions = _functions(scanned)
-        for cited in scanned.cited:
-            if cited.slugs and cited.owner:
-                place = cited.owner, _around(functions, cited.line)
-                found.setdefault(place, set()).update(_keys(cited))
-                first.setdefault(place, cited.line)
+        claiming = [cited for cited in scanned.cited if cited.slugs and cited.owner]
+        functions = _functions(scanned) if claiming else []
+        for cited in claiming:
+            place = cited.owner, _around(functions, cited.line)
+            found.setdefault(place, set()).update(_keys(cited))
+            first.setdefault(place, cited.line)
         many = {place: keys for place, keys in found.items() if len(keys) > OF_A_TEST}
         tables = _tables(scanned) if many else set()
         for place, keys in many.items():
@@ -55,8 +55,8 @@ def _keys(cited: Cited) -> set[Key]:
 
 
 def _functions(scanned: Scanned) -> list[range]:
-    nodes = ast.walk(scanned.tree) if scanned.tree is not None else ()
-    found = [node for node in nodes if isinstance(node, FUNCTIONS)]
+    within = blocks(scanned.tree) if scanned.tree is not None else ()
+    found = [node for block in within for node in block if isinstance(node, FUNCTIONS)]
     return [range(node.lineno, (node.end_lineno or node.lineno) + 1) for node in found]
 
 

@@ -23,7 +23,7 @@ from rfc_annotations.anchors import (
     function_lines,
 )
 from rfc_annotations.lexical import Comment, comments, tokens
-from rfc_annotations.scan import parsed
+from rfc_annotations.scan import parsed, shared_tree
 
 COMPARISONS: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
     ast.Eq: (ast.NotEq,),
@@ -89,7 +89,7 @@ class Mutator:
     _changeable: list[ast.expr | ast.stmt] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._tree = parsed(self.source)
+        self._tree = shared_tree(self.source)
         self._anchors = Anchors(self._tree)
         lines = self.source.splitlines(keepends=True)
         self._offsets = [0]

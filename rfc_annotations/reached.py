@@ -181,18 +181,18 @@ class Reached:
             case ast.Compare(ast.Call(ast.Name("type")), [_], [_]):
                 return "a type"
             case ast.Compare(left, [ast.Eq() | ast.Is() | ast.LtE() | ast.GtE()], [right]):
-                if self._spelt(left) == self._spelt(right):
+                if _is_alike(self._meant(left), self._meant(right)):
                     return "that the tested code gives what it gives"
             case ast.Call(ast.Name("all"), [ast.GeneratorExp() | ast.ListComp() as each]):
                 return "" if self._has_turns(each.generators[0].iter) else "what may be of nothing"
         return ""
 
-    def _spelt(self, node: ast.expr) -> str:
-        """Spell an expression, a name that was given a value once as that value."""
+    def _meant(self, node: ast.expr) -> ast.expr:
+        """Give an expression, or the value of a name that was given one once."""
         if isinstance(node, ast.Name) and node.id in self._values:
             value = self._values[node.id]
-            return ast.dump(node if is_pure(value) else value)
-        return ast.dump(node)
+            return node if is_pure(value) else value
+        return node
 
     def _has_turns(self, over: ast.expr) -> bool:
         """Does a loop have a turn, as far as the test says what it is over?"""
@@ -224,6 +224,10 @@ class Reached:
             case ast.GeneratorExp(generators=[one]) | ast.ListComp(generators=[one]):
                 return not one.ifs and self._has_turns(one.iter)
         return False
+
+
+def _is_alike(left: ast.expr, right: ast.expr) -> bool:
+    return type(left) is type(right) and ast.dump(left) == ast.dump(right)
 
 
 def assigned(node: ast.AST) -> dict[str, ast.expr]:

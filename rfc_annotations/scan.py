@@ -19,6 +19,7 @@ from rfc_annotations import braces
 from rfc_annotations.anchors import DEFINITIONS, FUNCTIONS, Anchors, Definition, Lines
 from rfc_annotations.grammar import OWN_DESIGN, Grammar, Mistake
 from rfc_annotations.lexical import Comment, comments, literals, tokens
+from rfc_annotations.trees import walk
 
 Kind = Literal["code", "test", "tool", "doc"]
 FENCED: Final = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
@@ -301,7 +302,7 @@ def test_owner(tree: ast.Module, line: int) -> str:
 
 def _runner(tree: ast.Module, machine: str) -> str:
     for node in tree.body:
-        if not any(isinstance(x, ast.Name) and x.id == machine for x in ast.walk(node)):
+        if not any(isinstance(x, ast.Name) and x.id == machine for x in walk(node)):
             continue
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute(attr="TestCase")):

@@ -2,10 +2,12 @@
 
 import ast
 from collections.abc import Iterator
-from functools import cache
 from typing import Final
 
-BARE: Final = {"ctx", "id", "attr", "arg", "name", "op", "ops", "kind", "names", "module", "rest"}
+BARE: Final = {
+    *("ctx", "id", "attr", "arg", "name", "op", "ops", "kind", "names", "module", "rest"),
+    *("asname", "conversion", "is_async", "level", "simple", "type_comment"),
+}
 BROAD: Final = {"AssertionError", "Exception", "BaseException"}  # what takes an assertion as well
 
 
@@ -19,20 +21,26 @@ def walk(top: ast.AST, shut: tuple[type[ast.AST], ...] = ()) -> Iterator[ast.AST
     while todo:
         node = todo.pop()
         yield node
-        if isinstance(node, shut) and node is not top:
+        if shut and isinstance(node, shut) and node is not top:
             continue
-        for name in _fields(type(node).__name__):
+        for name in _FIELDS[type(node)]:
             below = getattr(node, name, None)
-            if isinstance(below, list):
+            if below.__class__ is list:
                 todo += [each for each in below if isinstance(each, ast.AST)]
             elif isinstance(below, ast.AST):
                 todo.append(below)
 
 
-@cache
-def _fields(kind: str) -> tuple[str, ...]:
-    """The fields of a kind of node that may hold such nodes."""
-    return tuple(name for name in getattr(ast, kind)._fields if name not in BARE)
+class _Fields(dict[type[ast.AST], tuple[str, ...]]):
+    """The fields of each kind of node that may hold such nodes, found out when first asked."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        holds = () if kind is ast.Constant else kind._fields
+        self[kind] = tuple(name for name in holds if name not in BARE)
+        return self[kind]
+
+
+_FIELDS: Final = _Fields()
 
 
 def mentioned(node: ast.AST) -> set[str]:

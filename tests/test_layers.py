@@ -17,6 +17,7 @@ import pytest
 
 from rfc_annotations.anchors import blocks
 from rfc_annotations.scan import shared_tree
+from rfc_annotations.trees import walk
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
@@ -128,7 +129,7 @@ def trespasses(module, source, known):
         elif own < LEVELS.index("edge") and top not in sys.stdlib_module_names and top not in PURE:
             yield f"{where}: a codec or a machine stands alone"
     named = any(word in source for word in WORLDLY)
-    for node in ast.walk(tree) if named and is_still else ():
+    for node in walk(tree) if named and is_still else ():
         if isinstance(node, ast.Attribute) and node.attr in WORLDLY:
             yield f"{module}:{node.lineno} uses {node.attr}: only the edge touches the world"
 
@@ -310,7 +311,7 @@ def half_classes(trees, promised=()):
     A class is made where its name is called, or is passed on or kept as a value.
     """
     heirs, defined, made = {}, set(), set(promised)
-    for node in chain.from_iterable(map(ast.walk, trees)):
+    for node in chain.from_iterable(map(walk, trees)):
         match node:
             case ast.ClassDef(name=name, bases=bases):
                 if "Protocol" not in (parents := [name_used(base) for base in bases]):
@@ -329,7 +330,7 @@ def half_classes(trees, promised=()):
 def test_no_base_class_exists_for_a_single_heir():
     promised = set()
     for door in FRONT_DOORS:
-        promised |= {alias.asname for node in ast.walk(tree_of(PATHS[door]))
+        promised |= {alias.asname for node in walk(tree_of(PATHS[door]))
                      if isinstance(node, ast.ImportFrom) for alias in node.names}  # fmt: skip
     assert half_classes(map(tree_of, PATHS.values()), promised) == HALVES
 
