@@ -147,9 +147,10 @@ def machine() -> dict[str, str | float | int]:
     return {
         "cpu": models[0] if models else platform.processor(),
         "mhz": clock_mhz(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": os.cpu_count() or 1,  # also where this process is pinned to one
         "kernel": platform.release(),
         "python": platform.python_version(),
         "load": os.getloadavg()[0],  # of the last minute, the measurement's own as well
         "build": build(),
+        "priority": "usual" if os.sched_getscheduler(0) == os.SCHED_OTHER else "real-time",
     }

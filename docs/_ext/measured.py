@@ -58,6 +58,7 @@ def where(kept: dict[str, Any]) -> str:
     machine = kept["machine"]
     place = f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}"
     built = f"siprtmp as {machine['build']}, load {machine['load']:.1f} at the end"
+    built += f", {machine['priority']} priority"
     return f"{kept['when'][:10]}, {kept['form']} form: {place}; {built}."
 
 
