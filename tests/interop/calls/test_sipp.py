@@ -83,11 +83,12 @@ def answering(client):
 
 
 @pytest.mark.needs("sipp")
-def test_200_calls_in_a_row_to_a_rich_client(start, gateway, settle):
+def test_200_calls_in_a_row_to_a_rich_client(start, gateway, watch, settle):
     server = gateway("--sip-t1", str(T1))
     idle = server.status()
     bob = RichClient(server.rtmp, "bob@127.0.0.1")
     loop, ended = answering(bob)
+    watch.begin()
     caller = start(
         Sipp.uac,
         server.sip,
@@ -106,11 +107,12 @@ def test_200_calls_in_a_row_to_a_rich_client(start, gateway, settle):
 
 
 @pytest.mark.needs("sipp")
-def test_50_calls_at_once_to_as_many_rich_clients(start, gateway, settle, tmp_path):
+def test_50_calls_at_once_to_as_many_rich_clients(start, gateway, watch, settle, tmp_path):
     """All ring at once, and all talk at once: SIPp hangs up after HOLD seconds of the wall."""
     server = gateway("--sip-t1", str(T1))
     idle = server.status()
     clients = [RichClient(server.rtmp, f"u{i}@127.0.0.1") for i in range(AT_ONCE)]
+    watch.begin()
     words = each_to_another(server.sip, tmp_path)
     caller = start(Sipp, *words, codec="speex/8000", options=BURST)
     for client in clients:
@@ -132,11 +134,12 @@ def test_50_calls_at_once_to_as_many_rich_clients(start, gateway, settle, tmp_pa
 
 
 @pytest.mark.needs("sipp")
-def test_rich_clients_call_sipp_50_at_once(start, gateway, settle, tmp_path):
+def test_rich_clients_call_sipp_50_at_once(start, gateway, watch, settle, tmp_path):
     server = gateway("--sip-t1", str(T1))
     idle = server.status()
     callee = start(Sipp, that_tells_repeats(tmp_path))
     clients = [RichClient(server.rtmp, f"u{i}@127.0.0.1") for i in range(AT_ONCE)]
+    watch.begin()
     for round_ in range(4):
         for client in clients:
             client.call("invite", f"sip:sipp{round_}@127.0.0.1:{callee.port}")

@@ -136,6 +136,7 @@ def test_a_stream_calls_linphone(start, server, linphone, watch, lines, suite):
     player = start(RtmpDump, url)
     publisher = start(Ffmpeg.publish, url, hz=OURS, seconds=SECONDS)
     phone.wait_for("LinphoneCallStreamsRunning")
+    watch.begin()
     server.wait_status({"calls": 1, "calls_srtp": int(bool(suite))})
     assert publisher.finish() == 0
     assert ("srtp=" in server.output) == bool(suite) and f"srtp={suite}" in f"srtp={server.output}"
@@ -157,6 +158,7 @@ def test_linphone_calls_a_stream(start, server, linphone, watch, lines):
     server.wait_status({"names": 1, "players": 1})
     phone.command(f"call sip:studio@{server.sip}")
     phone.wait_for("LinphoneCallStreamsRunning")
+    watch.begin()
     server.wait_status({"calls": 1, "calls_srtp": 1})
     size = 2 * 8000 * SECONDS  # in octets
     phone.wait_until(lambda: phone.recording.stat().st_size > size, what="sound")

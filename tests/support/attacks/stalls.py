@@ -24,6 +24,10 @@ class Watch:
         self.worst, self._over = 0.0, threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
 
+    def begin(self) -> None:
+        """Forget what was: a program waits while it starts, and then is not judged yet."""
+        self.worst = 0.0
+
     def __enter__(self) -> Self:
         self._thread.start()
         return self
