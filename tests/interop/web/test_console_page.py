@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from support.gateway.accounts import PASSWORD, users_file
 from support.peers.baresip import Baresip
 from support.peers.driven_browser import DrivenBrowser
 from support.peers.peers import Ffmpeg
@@ -124,3 +125,26 @@ def test_an_operator_looks_into_a_call_and_hangs_up(start, server, page, phone):
     page.run("document.querySelector('now-lists section:last-child td a').click()")
     page.until(f"{LADDER}.includes('BYE')", "the end in the ladder")
     assert page.run("return window.owned ?? 0") == 0
+
+
+@pytest.mark.needs("chromium")
+def test_a_viewer_signs_in_and_changes_nothing(start, gateway, tmp_path):
+    server = gateway("--users", users_file(tmp_path, "bob"), "--viewer", "bob")
+    page = start(DrivenBrowser, f"http://{server.listeners['http']}/console/")
+    says(page, "Nothing is published.")
+    page.run(LOG_IN)
+    page.run("location.hash = '#phones'")
+    page.until("document.querySelector('button[aria-label^=\"Log off\"]').checkVisibility()", "it")
+    page.press("Sign out")
+    page.fill("Password", "wrong", submits=False)
+    page.fill("Name", "bob")
+    says(page, "wrong name or password")
+    assert page.faults() == []
+    page.fill("Password", PASSWORD, submits=False)
+    page.fill("Name", "bob")
+    says(page, USER)
+    assert not page.run("return document.querySelector('.acts button').checkVisibility()")
+    page.run("location.hash = '#gateway'")
+    says(page, "Viewer")
+    assert page.run("return document.getElementById('log-level').disabled")
+    assert not page.run("return document.getElementById('title-audit').checkVisibility()")

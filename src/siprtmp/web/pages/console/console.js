@@ -259,11 +259,6 @@ const CALL_ACTIONS = [
   toggling("held", "hold", "resume"), toggling("muted", "mute", "unmute"),
   ending("hangUp", between, (key) => operator.delete("call", key)),
 ];
-/** What is done with an opened call alone: where the gateway can, the row says so. */
-const MORE_ACTIONS = [
-  ...CALL_ACTIONS, toggling("recording", "record", "recordNoMore"), toggling("mixed", "mix", "mixNoMore"),
-  toggling("capture", "capture", "captureNoMore"),
-];
 const TABLES_OF = {
   call: {
     columns: [
@@ -530,7 +525,7 @@ customElements.define("call-view", class extends View {
     write(this.state, this.row.caller ? stateOf(this.row) : "");
     write(this.time, clock(this.row.seconds));
     this.buttons.hidden = !running;
-    MORE_ACTIONS.forEach((action, at) => dress(this.buttons.children[at], action, this.row));
+    CALL_ACTIONS.forEach((action, at) => dress(this.buttons.children[at], action, this.row));
     const known = FACTS.filter(([, key]) => ![null, undefined, false].includes(this.row[key]) && `${this.row[key]}`);
     listFacts(this.facts, known.map(([word, key, unit = ""]) => [say(word), `${this.row[key]} ${unit}`.trim()]));
     this.more.refresh(stateOf(this.row));
@@ -546,7 +541,7 @@ customElements.define("call-view", class extends View {
     this.heading = make("h2", { id: "title-one" });
     this.state = make("span", { className: "state", role: "status" });
     this.time = make("span", { className: "state" });
-    this.buttons = make("div", { className: "row" }, ...MORE_ACTIONS.map((action) =>
+    this.buttons = make("div", { className: "row" }, ...CALL_ACTIONS.map((action) =>
       make("button", { type: "button", onclick: () => action.run(this.callId, this.row) })));
     this.facts = make("dl", {});
     this.replaceChildren(make("p", {}, make("a", { href: "#now", textContent: say("back") })),
