@@ -137,7 +137,7 @@ def test_each_path_of_the_openapi_document_answers(gateway):
         for method in set(item) - {"parameters"}:
             word = method.removeprefix("x-").upper()
             value = {} if word in ("PUT", "PATCH", "NOTIFY") else None
-            expected = {200} if "team" in below else {404, 405, 422}
+            expected = {200} if below.endswith("team") else {404, 405, 422}
             assert control.ask(word, below, value)[0] in expected, (word, below)
 
 

@@ -5,7 +5,8 @@ member that is the loudest, from its next key frame on; they are passed on as th
 members that see need to understand them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import count
 from typing import Final
 
 from p2psip.stack.fair_pool import Pool
@@ -44,12 +45,20 @@ class Screen:
     def ask_key_frame(self, now: float) -> None:
         """Ask the source of this member's video for a key frame: RFC 5104 §3.5.1."""
 
+    def about(self) -> Mapping[str, object]:
+        """Tell an operator who that is."""
+        return {}
+
+    def expel(self, now: float) -> None:
+        """Have it leave, as the operator wants."""
+
 
 class Member:
     """A participant of a room, until `leave`."""
 
     def __init__(self, room: "Room", screen: Screen, now: float) -> None:
-        self.room, self.screen = room, screen
+        self.room, self.screen, self.number = room, screen, room.next_number()
+        self.is_muted = False  # nobody hears it
         self.seat: Seat = room.mixer.sit(hearing(screen), now)
         self._ears = ToSamples()
         self.header = b""  # the sequence header of its video
@@ -58,7 +67,7 @@ class Member:
 
     def write(self, type_id: int, payload: bytes, now: float) -> None:
         """Take what the member says or shows: FLV 10.1 §E.4.2.1, §E.4.3.1."""
-        if type_id == AUDIO:
+        if type_id == AUDIO and not self.is_muted:
             try:
                 self.seat.put(self._ears.decode(payload))
             except UnsuitableError as error:
@@ -122,7 +131,8 @@ class Room:
         self._speaker: Member | None = None
         self.wants_key_frame = False  # a member lacks a frame
         self._shown_since = 0.0
-        self.on_members: Callable[[Room], object] = lambda room: None
+        self._numbers = count(1)
+        self.on_members: Callable[[Member, bool], object] = lambda member, has_come: None
 
     def reserve(self, holder: str, *, is_known: bool) -> "Place | None":
         """A place for one more of this host or user, None if the room is full for it.
@@ -131,6 +141,10 @@ class Room:
         """
         has_room = self._places.has_room(holder, known=is_known)
         return Place(self._places, holder) if has_room else None
+
+    def next_number(self) -> int:
+        """The number of another member; none comes twice."""
+        return next(self._numbers)
 
     @property
     def deadline(self) -> float | None:
@@ -147,7 +161,7 @@ class Room:
             self._audience_seat = self.mixer.sit(hearing(self._audience), now)
         member = Member(self, screen, now)
         self.members.append(member)
-        self.on_members(self)
+        self.on_members(member, True)
         self._wake()
         if self._speaker is not None:  # the new member sees from the next key frame on
             self._speaker.screen.ask_key_frame(now)
@@ -163,7 +177,7 @@ class Room:
     def left(self, member: Member, now: float) -> None:
         if member in self.members:
             self.members.remove(member)
-            self.on_members(self)
+            self.on_members(member, False)
         if self._speaker is member:
             self._speaker = None
         if not self.members:

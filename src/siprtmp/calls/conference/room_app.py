@@ -37,6 +37,7 @@ from siprtmp.media.session_log import TRANSCODE
 from siprtmp.media.sink import AUDIO, VIDEO, DiscardPacer, MediaSink
 from siprtmp.media.transcode import audio_decoder
 
+OPERATOR: Final = "operator"  # the reason in the log
 MAX_REASONS: Final = 8  # for which a publisher is not heard, and that the log has
 
 
@@ -129,6 +130,14 @@ class RoomPublisher(Screen):
         """Tell the publisher, which may understand it: RTMP 1.0 §7.2.2."""
         self._stream.status(KEY_FRAME_WANTED, "The room needs a key frame.")
 
+    def about(self) -> Mapping[str, object]:
+        client = self._stream.client
+        return {"kind": "publisher", "source": f"RTMP:{client.host}", "rtmp": client.id}
+
+    def expel(self, now: float) -> None:
+        """Disconnect it."""
+        self._stream.connection.close(now, "ended by the operator")
+
 
 class RoomPhone(CallObserver, MediaSink, Screen):
     """A phone that calls a room: the observer and the sink of its call.
@@ -171,6 +180,15 @@ class RoomPhone(CallObserver, MediaSink, Screen):
 
     def ask_key_frame(self, now: float) -> None:
         self._call.request_key_frame(now)
+
+    def about(self) -> Mapping[str, object]:
+        call = self._call
+        name = call.call.id if call.call is not None else ""
+        return {"kind": "phone", "caller": call.origin.caller, "call": name}
+
+    def expel(self, now: float) -> None:
+        """Hang up: RFC 3261 §15."""
+        self._call.drop(now, OPERATOR)
 
     # CallObserver and MediaSink
 

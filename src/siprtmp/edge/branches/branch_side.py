@@ -21,6 +21,7 @@ from siprtmp.core.gateway_core import GatewayCore
 from siprtmp.core.placing import Placing
 from siprtmp.edge.branches.call_lines import CallLines
 from siprtmp.edge.branches.process_load import ProcessLoad
+from siprtmp.edge.branches.room_rows import RoomRows, told
 from siprtmp.edge.branches.webhook_sender import WebhookSender
 from siprtmp.operation.build import build
 from siprtmp.operation.logs import Log, RunningLevel
@@ -161,16 +162,18 @@ class BranchSide:
         calls = CallBranch(roles, placing, self._describe, monotonic, wake, passing)
         core.context.on_event = calls.on_event
         phones = self._listed("registrations", "id", end=True)
-        trunks, rooms = self._listed("trunks", "name"), ListedBranch(roles, partial(_rooms, core))
+        trunks = self._listed("trunks", "name")
+        rooms = RoomRows(core.rooms.rooms, wake)
+        listed = ListedBranch(roles, rooms.rows, rooms.end, change=rooms.change)
         core.on_phones = partial(phones.tell, ())
         core.on_trunk = lambda name: trunks.tell((name,))
         for room in core.rooms.rooms.values():
-            room.on_members = lambda room: rooms.tell((room.name,))
+            room.on_members = partial(told, listed)
         owners = lambda name: placing.owners(f"sip:{name}")  # noqa: E731
         logins = LoginBranch(roles, lambda: core.lines.identities, owners, core.identity)
         core.names.has_page = lambda uri: logins.has_page(core.canonical(uri))
         self.calls = calls
-        branches |= {"call": calls, "registration": phones, "trunk": trunks, "room": rooms}
+        branches |= {"call": calls, "registration": phones, "trunk": trunks, "room": listed}
         branches["login"] = logins
 
     def _listed(self, kind: str, key: str, *, end: bool = False) -> ListedBranch:
@@ -212,11 +215,6 @@ class BranchSide:
     def _end(self, row: Row) -> None:
         self._listing.end(str(row["id"]), monotonic())
         self._listing.wake()
-
-
-def _rooms(core: GatewayCore) -> Iterator[tuple[Path, Row]]:
-    for name, room in core.rooms.rooms.items():
-        yield (name,), {"name": name, "members": len(room.members)}
 
 
 def _shown(route: RouteSettings) -> Row:

@@ -22,6 +22,7 @@ class ListedBranch:
     """The resources of `rows()`, each a path and what it holds.
 
     `end(row)` ends what a row describes, and raises LocalError if it cannot; None if nothing can.
+    `change(row, values)` changes the row by some values, and raises RemoteError where it cannot.
     """
 
     def __init__(
@@ -30,9 +31,11 @@ class ListedBranch:
         rows: Callable[[], Iterable[tuple[Path, Row]]],
         end: Callable[[Row], object] | None = None,
         *,
+        change: Callable[[Row, JsonValue], object] | None = None,
         is_public: bool = False,
     ) -> None:
-        self._roles, self._rows, self._end, self._is_public = roles, rows, end, is_public
+        self._roles, self._rows, self._end, self._change = roles, rows, end, change
+        self._is_public = is_public
         self._teller: Teller | None = None
 
     def tell(self, path: Path, change: Change = Change.UPDATE) -> None:
@@ -73,10 +76,14 @@ class ListedBranch:
         raise RemoteError(READ_ONLY, 405)
 
     def patch(self, path: Path, change: JsonValue, asker: Asker) -> None:
-        raise RemoteError(READ_ONLY, 405)
+        row = self._row(path)
+        if row is None or self._change is None:
+            raise RemoteError(READ_ONLY, 405)
+        self._change(row, change)
+        self.tell(path)
 
     def remove(self, path: Path, asker: Asker) -> None:
-        row = next((row for each, row in self._rows() if each == path), None)
+        row = self._row(path)
         if row is None or self._end is None:
             raise RemoteError("That cannot be ended", 405)
         try:
@@ -89,3 +96,6 @@ class ListedBranch:
 
     def gone(self, connection: str) -> None:
         """Nothing: no row is a client's."""
+
+    def _row(self, path: Path) -> Row | None:
+        return next((row for each, row in self._rows() if each == path), None)

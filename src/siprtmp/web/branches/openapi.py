@@ -26,6 +26,7 @@ _LEVEL: Final[Schema] = {
     "type": "object",
     "properties": {"log_level": {"enum": ["debug", "info", "warning", "error"]}},
 }
+_MUTE: Final[Schema] = {"type": "object", "properties": {"muted": _FLAG}}
 _SAY: Final[Schema] = {
     "type": "object",
     "properties": {"digits": _TEXT, "message": _TEXT, "transfer": _TEXT},
@@ -72,6 +73,11 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Operation, ...]]] = {
     ("stream", "/{app}/{name}"): (_READ, Operation("DELETE", "Disconnect the publisher.")),
     ("room", ""): (_LIST,),
     ("room", "/{room}"): (_READ,),
+    ("room", "/{room}/{member}"): (
+        _READ,
+        Operation("PATCH", "Mute a member, or have it heard again.", _MUTE),
+        Operation("DELETE", "Have a member leave."),
+    ),
     ("registration", ""): (_LIST,),
     ("registration", "/{registration}"): (_READ, Operation("DELETE", "Forget a registration.")),
     ("trunk", ""): (_LIST,),

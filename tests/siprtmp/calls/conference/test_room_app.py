@@ -360,3 +360,17 @@ def test_sound_that_cannot_be_heard_is_said(world, monkeypatch):
     tool.write(AUDIO, 0, stream, b"\xaf\x01" + bytes(20))
     world.run()
     assert tool.codes() == [START, "NetStream.Publish.Unsuitable"]
+
+
+def test_a_muted_member_is_not_heard_until_it_may_speak_again(world):
+    (_, one), (_, two) = (enter(world, desk(world, number)) for number in (1, 2))
+    loud = Talk(one, 8000)
+    member = world.gateway.rooms.rooms["team"].members[0]
+    talk(world, loud)
+    assert near(heard(world, two), 8000)
+    member.is_muted = True
+    talk(world, loud)
+    assert near(heard(world, two), 0)
+    member.is_muted = False
+    talk(world, loud)
+    assert near(heard(world, two), 8000)

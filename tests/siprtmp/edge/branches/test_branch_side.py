@@ -34,7 +34,8 @@ class Teller:
         self.tree, self.name = tree, name
 
     def changed(self, path, change, entity):
-        self.tree.told.append((self.name, path, change.value, entity.data))
+        data = None if entity is None else entity.data
+        self.tree.told.append((self.name, path, change.value, data))
 
     def notify(self, path, entity):
         pass
@@ -139,6 +140,48 @@ def test_a_member_that_enters_a_room_is_told(world, tree):
     desk.calls[0].bye(world.now)
     world.wait()
     assert told[-1][3]["members"] == 0 and world.is_clean()
+
+
+def test_the_members_of_a_room_are_listed_muted_and_leave(world, tree):
+    """A phone and a publisher; whoever subscribes to the room hears of both."""
+    branches, told = tree
+    room, desk, tool = branches["room"], Desk(world.link), world.tool("room")
+    desk.ring("team", world.now)
+    world.wait()
+    tool.publish("team")
+    world.wait()
+    first, second = room.children(("team",))
+    phone, publisher = (room.read(("team", each)).data for each in (first, second))
+    assert phone["kind"] == "phone" and "user@" in phone["caller"] and not phone["muted"]
+    assert publisher["kind"] == "publisher" and publisher["source"].startswith("RTMP:")
+    assert [each[2] for each in told if each[1] == ("team", second)] == ["create"]
+    room.patch(("team", second), {"muted": True}, OPERATOR)
+    assert told[-1] == ("room", ("team", second), "update", {**publisher, "muted": True})
+    assert [each.is_muted for each in world.gateway.rooms.rooms["team"].members] == [False, True]
+    for each in (first, second):
+        room.remove(("team", each), OPERATOR)
+        world.wait()
+        assert ("room", ("team", each), "delete", None) in told
+    assert room.children(("team",)) == [] and world.is_clean()
+
+
+def test_what_a_room_and_its_members_refuse(world, tree):
+    room = tree[0]["room"]
+    Desk(world.link).ring("team", world.now)
+    world.wait()
+    for path, change, status in (
+        (("team",), {"muted": True}, 405),
+        (("team", "1"), {"member": 7}, 422),
+        (("team", "1"), {"muted": 1}, 422),
+        (("team", "1"), None, 422),
+        (("team", "2"), {"muted": True}, 405),
+    ):
+        with pytest.raises(RemoteError) as refused:
+            room.patch(path, change, OPERATOR)
+        assert refused.value.status == status
+    with pytest.raises(RemoteError) as refused:
+        room.remove(("team",), OPERATOR)
+    assert refused.value.status == 409
 
 
 def test_a_call_is_placed_and_a_line_is_logged_in(world, tree):
