@@ -35,7 +35,7 @@ def web_server(within=lambda application: application):
     live = registry.open("live", "obs")
     live.write(9, 0, H264_HEADER, 0.0)
     live.write(8, 0, b"\xaf\x00\x11\x90", 0.0)
-    turn = TurnAccess("turn:127.0.0.1:3478", "gate", "word", "")
+    turn = TurnAccess("turn:127.0.0.1:3478", "gate", "north")
     servers = IceServers(["127.0.0.1:3478"], turn, lambda *_: True, float)
     application = within(WhipApplication(side.sessions, ["live"], admits, servers))
     server = WSGIServer(("127.0.0.1", 0), application, log=None)

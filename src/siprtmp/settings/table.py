@@ -167,7 +167,8 @@ class NetworkSettings:
         "Send and receive the audio of phones outside the local network through this TURN "
         "server, turn:USER@HOST:PORT. The environment variable TURN_PASSWORD has the password, or "
         "TURN_SECRET the secret of a server that takes passwords which end.",
-        note="WHIP and WHEP name it to clients that have proved a user, key or signature.",
+        note="With the secret, WHIP and WHEP name it to clients that have proved a user, key or "
+        "signature.",
         example="turn:gateway@turn.example.net:3478",
     )
 

@@ -3,8 +3,8 @@
 Implements RFC 9725 §4.6 and WHEP §4.7.
 
 Own design: everybody may know the STUN servers.  A TURN server carries the traffic of all who have
-its password, so only clients are told of it that have proved something.  With the secret of the
-server, each of them gets a password of its own, which ends.
+its password, so only clients are told of it that have proved something, and each of them gets a
+password of its own, which ends: it is made by the secret of the server.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,11 +21,10 @@ Proves = Callable[[str, str, str, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class TurnAccess:
-    """A TURN server as a URI, and how to use it: a password, or the secret that makes them."""
+    """A TURN server as a URI, the user at it, and the secret that makes passwords."""
 
     uri: str
     user: str
-    password: str = field(repr=False)
     secret: str = field(repr=False)
 
 
@@ -49,11 +48,9 @@ class IceServers:
         turn = self._turn
         if turn is None or not self._proves(kind, app, query, host):
             return [*self.open]
-        login = turn.user, turn.password
-        if turn.secret:
-            login = login_until(int(self._wall_clock()) + LIFETIME, turn.user, turn.secret)
+        end = int(self._wall_clock()) + LIFETIME
         # RFC 9725 §4.6 [links-have-credentials]
-        user, password = map(_quoted, login)
+        user, password = map(_quoted, login_until(end, turn.user, turn.secret))
         return [*self.open, _link(turn.uri, f"username={user}", f"credential={password}")]
 
 

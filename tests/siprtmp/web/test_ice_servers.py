@@ -12,7 +12,7 @@ URI = "turn:turn.example.net:3478?transport=udp"
 @pytest.fixture
 def world():
     """One whose clients prove themselves by `key=secret`."""
-    return made(TurnAccess(URI, "gate", 'pass"word', ""))
+    return made(TurnAccess(URI, 'ga"te', "north"))
 
 
 def made(turn):
@@ -30,7 +30,8 @@ def test_an_answer_names_the_servers(world):
     Covers WHEP §4.7 [created-may-have-links] [links-name-servers].
     """
     known = {"HTTP_AUTHORIZATION": "Bearer secret"}
-    turn = f'<{URI}>; rel="ice-server"; username="gate"; credential="pass\\"word"'
+    login = f'username="{10**9 + LIFETIME}:ga\\"te"; credential="{SIGNED_QUOTE}"'
+    turn = f'<{URI}>; rel="ice-server"; {login}'
     assert world.publish(**known).links == [STUN, turn]
     world.live()
     got = world.ask("POST", "/live/obs/whep", offer("audio", "h264", flow="recvonly"), **known)
@@ -43,7 +44,7 @@ def test_who_has_proved_nothing_learns_no_password(world):
     assert got.status == 201 and got.links == [STUN]
     for refused in (world.publish(kind="text/plain"), world.ask("GET", got.headers["Location"])):
         assert refused.links == []
-    assert "word" not in repr(world.servers._turn)
+    assert "north" not in repr(world.servers._turn)
 
 
 def test_options_name_what_all_may_know_but_not_to_a_browser(world):
@@ -58,9 +59,11 @@ def test_a_secret_makes_passwords_that_end():
 
     Covers Field §"Logins of a TURN server that end" [signed-by-the-secret].
     """
-    got = made(TurnAccess(URI, "gate", "", "north")).publish(HTTP_AUTHORIZATION="Bearer secret")
+    got = made(TurnAccess(URI, "gate", "north")).publish(HTTP_AUTHORIZATION="Bearer secret")
     name = f"{10**9 + LIFETIME}:gate"
     assert f'username="{name}"; credential="{SIGNED}"' in got.links[1]
 
 
-SIGNED = "EO5PTxna8nQWbe1GoJsDehSxSZc="  # openssl dgst -sha1 -hmac north -binary | base64
+# openssl dgst -sha1 -hmac north -binary | base64
+SIGNED = "EO5PTxna8nQWbe1GoJsDehSxSZc="
+SIGNED_QUOTE = "AtF0YG7xy1pVrFyeOVvx2j0xLk4="

@@ -14,6 +14,7 @@ from siprtmp.web.branches.sip_step import MAX_OCTETS, causes_in, step_of
 
 Row = dict[str, object]
 MAX_STEPS: Final = 300
+MAX_KEPT: Final = 65_536  # octets of the messages of one call
 MAX_LINES: Final = 200
 MAX_SAMPLES: Final = 240
 SAMPLE_SECONDS: Final = 5.0
@@ -74,7 +75,7 @@ class CallStory:
         self._lines: deque[LogLine] = deque(maxlen=MAX_LINES)
         self._samples: deque[Row] = deque(maxlen=MAX_SAMPLES)
         self._problems: dict[str, Row] = {}  # warnings by their events
-        self._is_truncated = False
+        self._kept, self._is_truncated = 0, False
         self._last, self._sampled_at, self._is_silent = _NONE, begun, False
         self._next_look = begun
         self._ended_at: float | None = None
@@ -137,10 +138,13 @@ class CallStory:
         return now - self._sampled_at >= SAMPLE_SECONDS - SLACK
 
     def _add(self, step: Sip | Row) -> bool:
-        self._is_truncated = len(self._steps) >= MAX_STEPS
-        if not self._is_truncated:
-            self._steps.append(step)
-        return not self._is_truncated
+        octets = len(step.data) if isinstance(step, Sip) else 0
+        if len(self._steps) >= MAX_STEPS or self._kept + octets > MAX_KEPT:
+            self._is_truncated = True
+            return False
+        self._kept += octets
+        self._steps.append(step)
+        return True
 
     def _said(self, step: Sip | Row) -> Row:
         if isinstance(step, dict):

@@ -23,7 +23,7 @@ class Role(IntEnum):
     NONE = 0
     VIEWER = 1  # reads and subscribes
     OPERATOR = 2  # changes, places and ends
-    ADMIN = 3  # reads who has changed what, captures, and sets the level of the log
+    ADMIN = 3  # reads who has changed what, and sets the level of the log
 
     @property
     def word(self) -> str:

@@ -13,9 +13,9 @@ from siprtmp.operation.logs import Log
 from siprtmp.web.branches.advice import MissingMedia, advised, codes
 from siprtmp.web.branches.call_branch import CallBranch
 from siprtmp.web.branches.call_stories import MAX_ENDED, CallStories
-from siprtmp.web.branches.call_story import MAX_STEPS, PARTS, CallStory, Sip
+from siprtmp.web.branches.call_story import MAX_KEPT, MAX_STEPS, PARTS, CallStory, Sip
 from siprtmp.web.branches.roles import Roles
-from siprtmp.web.branches.sip_step import call_id_in, causes_in, step_of
+from siprtmp.web.branches.sip_step import MAX_OCTETS, call_id_in, causes_in, step_of
 from siprtmp.web.resources.asker import Asker
 from siprtmp.web.resources.entity import JSON, Entity
 from siprtmp.web.resources.mode import Right
@@ -127,12 +127,18 @@ def test_nothing_secret_is_shown():
     assert call_id_in(b"no message at all") == "" and step_of(b"\xff\r\n:\r\nCSeq:\r\n")[0]
 
 
-def test_a_ladder_is_bounded():
+@pytest.mark.parametrize(
+    ("octets", "steps"), [(50, MAX_STEPS), (1000, MAX_KEPT // 1000), (9000, MAX_KEPT // MAX_OCTETS)]
+)
+def test_a_ladder_is_bounded_in_steps_and_in_octets(octets, steps):
     story = CallStory("a", "a", 0.0)
     flow = Flow("UDP", ("10.0.0.1", 5060), ("10.0.0.9", 5060))
-    told = [story.note(Sip(float(at), True, flow, SECRETS)) for at in range(MAX_STEPS + 1)]
+    data = b"BYE sip:bob@host SIP/2.0\r\n".ljust(octets, b"x")
+    told = [story.note(Sip(float(at), True, flow, data)) for at in range(steps)]
+    assert not story.read("ladder", 0.0)["truncated"]
+    told.append(story.note(Sip(float(steps), True, flow, data)))
     ladder = story.read("ladder", 0.0)
-    assert len(ladder["steps"]) == MAX_STEPS and ladder["truncated"]
+    assert len(ladder["steps"]) == steps and ladder["truncated"]
     assert told[-1] is None and told[-2][1]()["step"] == ladder["steps"][-1]
 
 
