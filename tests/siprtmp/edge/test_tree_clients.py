@@ -66,6 +66,23 @@ def test_a_client_that_comes_back_asks_for_what_it_has_missed():
     assert isinstance(lost, RemoteError) and lost.status == 503
 
 
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_client_that_comes_back_hears_of_what_has_ended_meanwhile(status):
+    wire = Wire()
+    for number, resource in enumerate(("/a", "/b", "/c"), 1):
+        wire.core.subscribe(resource, wire.heard.append, wire.answers.append)
+        wire.say(id=number, status=200, resource=resource, seq=5, epoch="e")
+    wire.say(notify="DELETE", resource="/c", seq=6)
+    wire.core.disconnected()
+    wire.core.connected()
+    assert [each["resource"] for each in wire.sent[3:]] == ["/a", "/b"]
+    wire.say(id=4, status=status, resource="/a", reason="That has gone")
+    wire.say(id=5, status=429, resource="/b", reason="Too fast")
+    assert wire.heard == [Notification("DELETE", each, "", None) for each in ("/c", "/a")]
+    wire.core.connected()
+    assert [each["resource"] for each in wire.sent[5:]] == ["/b"]
+
+
 @pytest.mark.parametrize("text", ["", "[]", "1", "[" * 100_000])
 def test_a_text_that_is_no_message_is_refused(text):
     with pytest.raises(RemoteError):
@@ -138,12 +155,14 @@ const name = await other.post("/room", { name: "Bob" });
 await coming;
 said([told.pop(), name, await tree.children("/room"), await other.get("/room")]);
 said(await other.delete("/room").catch((error) => [error instanceof ResourceError, error.status]));
+const ended = []; // what other made, which ends with its connection
+await other.subscribe(`/room/${name}`, (each) => ended.push(each.kind));
 coming = next();
 other._wire.close(); // which is lost, and connects again
 await coming;
 said(told.pop());
 await new Promise((done) => other.addEventListener("open", done, { once: true }));
-said(await other.get("/room"));
+said([await other.get("/room"), ended]);
 coming = next();
 await other.notify("/room", 7);
 await coming;
@@ -168,7 +187,7 @@ def test_the_module_for_pages_does_the_same(site, tmp_path):
     assert (names, entity) == ([name], {"subject": "lunch"})
     assert refused == [True, 401]
     assert (gone["kind"], gone["child"]) == ("delete", name)
-    assert again == {"subject": "lunch"}
+    assert again == [{"subject": "lunch"}, ["DELETE"]]
     assert event == {"kind": "NOTIFY", "resource": "/room", "child": "", "entity": 7}
     assert closed == 503
 

@@ -9,6 +9,7 @@ after a reconnection it subscribes again and gets what it has missed.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from p2psip.errors import RemoteError
@@ -16,6 +17,7 @@ from p2psip.errors import RemoteError
 JsonValue = Any
 
 MAX_REQUESTS: Final = 1000  # that wait for their answers
+ENDED: Final = (401, 403, 404)  # of a SUBSCRIBE to what has gone, or is not for this client now
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class ResourceClient:
     def connected(self) -> None:
         """A new connection is there: subscribe again, and hear what was missed."""
         for resource in list(self._subscribed):
-            self._subscribe(resource, lambda answer: None)
+            self._subscribe(resource, partial(self._again, resource))
 
     def disconnected(self) -> None:
         """The connection has ended, and so have the requests that wait: they fail with 503."""
@@ -114,6 +116,11 @@ class ResourceClient:
         answered = self._waiting.pop(identifier, None) if isinstance(identifier, int) else None
         if answered is not None:
             answered(_answer(said))
+
+    def _again(self, resource: str, answer: Answer | RemoteError) -> None:
+        """What is refused after a reconnection has ended meanwhile: so does the subscription."""
+        if isinstance(answer, RemoteError) and answer.status in ENDED:
+            self._tell(Notification("DELETE", resource, "", None))
 
     def _subscribe(self, resource: str, answered: OnAnswer) -> None:
         since = self._heard.get(resource)
@@ -151,7 +158,11 @@ class ResourceClient:
             self._heard[resource] = sequence
 
     def _tell(self, notification: Notification) -> None:
-        heard = self._subscribed.get(notification.resource)
+        resource = notification.resource
+        heard = self._subscribed.get(resource)
+        if notification.kind == "DELETE":  # Resources §6.1: the subscription ends with it
+            self._subscribed.pop(resource, None)
+            self._heard.pop(resource, None)
         if heard is not None:
             heard(notification)
 

@@ -10,6 +10,7 @@
 
 const FIRST_WAIT = 500; // ms until the first try to connect again ...
 const LAST_WAIT = 15000; // ... and at most
+const ENDED = [401, 403, 404]; // of a SUBSCRIBE to what has gone, or is not for this client now
 
 /** A request that was refused; `status` is one of HTTP. */
 export class ResourceError extends Error {
@@ -138,7 +139,7 @@ export class Resources extends EventTarget {
     this._wait = FIRST_WAIT;
     const unsent = this._unsent.splice(0);
     for (const text of unsent) this._wire.send(text);
-    for (const resource of this._heard.keys()) this._subscribe(resource).catch(() => {});
+    for (const resource of this._heard.keys()) this._subscribe(resource).catch((error) => this._refused(resource, error));
     this.dispatchEvent(new Event("open"));
   }
 
@@ -170,6 +171,11 @@ export class Resources extends EventTarget {
     return answer;
   }
 
+  /** What is refused after a reconnection has ended meanwhile. @param {string} resource @param {ResourceError} error */
+  _refused(resource, error) {
+    if (ENDED.includes(error.status)) this._tell({ kind: "DELETE", resource, child: "", entity: null });
+  }
+
   /** @param {any} said */
   _receive(said) {
     if (said.notify !== undefined) return this._hear(said);
@@ -197,6 +203,11 @@ export class Resources extends EventTarget {
 
   /** @param {Notification} notification */
   _tell(notification) {
-    this._subscribed.get(notification.resource)?.(notification);
+    const heard = this._subscribed.get(notification.resource);
+    if (notification.kind === "DELETE") {
+      this._subscribed.delete(notification.resource);
+      this._heard.delete(notification.resource);
+    }
+    heard?.(notification);
   }
 }

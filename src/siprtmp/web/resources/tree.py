@@ -318,7 +318,8 @@ class Tree:
         """Replace what is there; an owner takes it over to the connection it comes by."""
         node = self._own_node(path)
         is_own = node.is_of(asker)
-        if not is_own and (wishes.persistent is not None or wishes.mode or wishes.group):
+        keeps = wishes.persistent in (None, not node.connection)
+        if not is_own and not (keeps and wishes.mode is None and wishes.group is None):
             self._refuse(asker)  # Resources §5.2 [owner-alone-gives-rights]
         mode = node.mode if wishes.mode is None else Mode.parse(wishes.mode)
         group = node.group if wishes.group is None else _group(wishes.group)

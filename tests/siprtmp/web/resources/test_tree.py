@@ -216,9 +216,13 @@ def test_nobody_but_the_owner_gives_rights(tree):
     ann, _ = client(tree, "ann")
     tree.put(LOGIN, value(1), bob, Wishes(mode="cruws" * 4))
     assert refusal(tree.set_access, LOGIN, {"mode": "cruws" * 4}, ann) == 403
-    for wishes in Wishes(mode="-" * 20), Wishes(group="team"), STAYS, Wishes(persistent=False):
+    for wishes in Wishes(mode="-" * 20), Wishes(group="team"), Wishes(group=""), STAYS:
         assert refusal(tree.put, LOGIN, value(2), ann, wishes) == 403
     assert tree.get(LOGIN, bob) == value(1)
+    tree.put(LOGIN, value(2), ann, Wishes(persistent=False))  # which it is
+    tree.put(LOGIN, value(3), bob, STAYS)
+    assert refusal(tree.put, LOGIN, value(4), ann, Wishes(persistent=False)) == 403
+    tree.put(LOGIN, value(5), ann, STAYS)
     assert refusal(tree.set_access, (), {"mode": "cruws" * 4}, bob) == 403
     assert refusal(tree.set_access, LOGIN, {"owner": "ann"}, bob) == 400
 

@@ -145,7 +145,7 @@ class TreeMachine(RuleBasedStateMachine):
         else:
             is_own = item.owner == asker.user if item.owner else self.is_maker(item, asker)
             if not self.may(path, "u", asker) or (
-                not is_own and (mode or group or persistent is not None)
+                not is_own and (mode or group or persistent not in (None, not item.connection))
             ):
                 expected = self.refusal(asker)
             elif is_own:
