@@ -136,7 +136,7 @@ def post_to_nothing_has_404(peer: ResourcePeer) -> None:
     client.ask("POST", f"{peer.room(client)}/absent", entity=1).expect(404)
 
 
-@ways("4.4", "patch-is-a-merge-patch")
+@ways("4.4")
 def patch_adds_and_replaces(peer: ResourcePeer) -> None:
     """PATCH adds and replaces members, also within others, and leaves the rest."""
     client = peer.client()
@@ -145,7 +145,7 @@ def patch_adds_and_replaces(peer: ResourcePeer) -> None:
     expect_equal("entity", {"a": 1, "b": {"c": 2, "d": 5}, "e": [4]}, client.read(room))
 
 
-@ways("4.4", "patch-is-a-merge-patch")
+@ways("4.4")
 def patch_of_null_removes(peer: ResourcePeer) -> None:
     """A member of null in a PATCH is taken out, and one that is not there does no harm."""
     client = peer.client()
@@ -154,7 +154,7 @@ def patch_of_null_removes(peer: ResourcePeer) -> None:
     expect_equal("entity", {"b": {}}, client.read(room))
 
 
-@ways("4.4", "patch-is-a-merge-patch")
+@ways("4.4")
 def patch_of_a_list_replaces(peer: ResourcePeer) -> None:
     """A PATCH that is no object replaces what was there."""
     client = peer.client()

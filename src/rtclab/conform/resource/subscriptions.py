@@ -321,7 +321,7 @@ def nothing_missed_is_nothing_told(peer: ResourcePeer) -> None:
     _hears_nothing(subscriber, other, room)
 
 
-@_case("6.3", "readers-alone-hear")
+@_case("6.2", "readers-alone-hear")
 def what_was_hidden_is_not_told_later(peer: ResourcePeer) -> None:
     """What a client might not read when it happened is not told when it comes back either."""
     owner, second = peer.owner(), peer.second()

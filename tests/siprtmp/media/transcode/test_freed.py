@@ -205,6 +205,9 @@ def test_a_member_that_leaves_a_room_leaves_no_codec():
     class Room:
         mixer = Mixer()
 
+        def next_number(self):
+            return 1
+
         def left(self, member, now):
             pass
 
