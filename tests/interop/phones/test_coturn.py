@@ -141,7 +141,7 @@ def links_of(running, name, token=""):
 
 @pytest.mark.needs("turnserver", "turnutils_uclient")
 def test_a_browser_gets_a_login_that_the_server_takes(start, gateway, monkeypatch):
-    """Covers Field §"Logins of a TURN server that end" [names-have-their-end]."""
+    """Field §"Logins of a TURN server that end"."""
     monkeypatch.setenv("TURN_SECRET", "north")
     server = start(Coturn, "--use-auth-secret", "--static-auth-secret=north")
     options = *relayed(server), "--stun", server.address, "--webrtc", "127.0.0.1:0"

@@ -13,7 +13,7 @@ def test_chromium_finds_its_rate_and_a_viewer_behind_a_bad_link_gets_packets_by_
     """Transport-wide feedback to the publisher; a viewer loses 5 % and takes 100 ms.
 
     The picture is noise around its number, so that the encoder can use what the path has.
-    Covers RFC 4588 §4 [osn-is-the-number]: Chromium puts in order what comes by it.
+    Chromium puts in order what comes by RTX: RFC 4588 §4.
     """
     running = gateway(*WEBRTC)
     host, _, port = running.listeners["webrtc"].rpartition(":")
