@@ -60,25 +60,25 @@ def _stale(peer: ResourcePeer, method: str, **members: Any) -> None:
 
 @ways("4.6", "if-match-is-412")
 def put_by_an_old_tag_has_412(peer: ResourcePeer) -> None:
-    """PUT with the tag of what is held no more has 412, and changes nothing."""
+    """PUT with an outdated tag has 412, and changes nothing."""
     _stale(peer, "PUT", entity={"a": 3})
 
 
 @ways("4.6", "if-match-is-412")
 def patch_by_an_old_tag_has_412(peer: ResourcePeer) -> None:
-    """PATCH with the tag of what is held no more has 412, and changes nothing."""
+    """PATCH with an outdated tag has 412, and changes nothing."""
     _stale(peer, "PATCH", entity={"a": 3})
 
 
 @ways("4.6", "if-match-is-412")
 def delete_by_an_old_tag_has_412(peer: ResourcePeer) -> None:
-    """DELETE with the tag of what is held no more has 412, and changes nothing."""
+    """DELETE with an outdated tag has 412, and changes nothing."""
     _stale(peer, "DELETE")
 
 
 @ways("4.6", "if-match-is-412")
 def any_tag_of_nothing_has_412(peer: ResourcePeer) -> None:
-    """PUT of what is not there with if-match of * has 412, and makes nothing."""
+    """PUT of an absent resource with if-match of * has 412, and makes nothing."""
     client = peer.client()
     path = f"{peer.room(client)}/a"
     answer = client.ask("PUT", path, entity=1, if_match="*").expect(412)
@@ -87,7 +87,7 @@ def any_tag_of_nothing_has_412(peer: ResourcePeer) -> None:
 
 @ways("4.6")
 def any_tag_lets_be_what_is_there(peer: ResourcePeer) -> None:
-    """PUT of what is there with if-match of * succeeds."""
+    """PUT of a present resource with if-match of * succeeds."""
     client = peer.client()
     client.ask("PUT", peer.room(client), entity=1, if_match="*").expect(200)
 

@@ -26,7 +26,7 @@ _VALUES: Final[tuple[Any, ...]] = (
 
 @ways("4.2", "put-makes-or-replaces")
 def put_makes_with_201(peer: ResourcePeer) -> None:
-    """PUT of what is not there has 201, and GET reads it."""
+    """PUT of an absent resource has 201, and GET reads it."""
     client = peer.client()
     room = peer.room(client)
     client.ask("PUT", f"{room}/a", entity={"n": 1}).expect(201)
@@ -35,7 +35,7 @@ def put_makes_with_201(peer: ResourcePeer) -> None:
 
 @ways("4.2", "put-makes-or-replaces")
 def put_replaces_with_200(peer: ResourcePeer) -> None:
-    """PUT of what is there has 200 and replaces all of it."""
+    """PUT of a present resource has 200 and replaces all of it."""
     client = peer.client()
     room = peer.room(client, {"old": 1})
     client.ask("PUT", room, entity={"new": 2}).expect(200)
@@ -73,7 +73,7 @@ def octets_come_back_with_their_type(peer: ResourcePeer) -> None:
 
 @ways("4.1")
 def get_of_nothing_has_404(peer: ResourcePeer) -> None:
-    """GET of what is not there has 404."""
+    """GET of an absent resource has 404."""
     client = peer.client()
     client.ask("GET", f"{peer.room(client)}/absent").expect(404)
 
@@ -165,7 +165,7 @@ def patch_of_a_list_replaces(peer: ResourcePeer) -> None:
 
 @ways("4.4")
 def patch_of_nothing_has_404(peer: ResourcePeer) -> None:
-    """PATCH of what is not there has 404."""
+    """PATCH of an absent resource has 404."""
     client = peer.client()
     client.ask("PATCH", f"{peer.room(client)}/absent", entity={}).expect(404)
 
@@ -195,7 +195,7 @@ def delete_takes_all_below(peer: ResourcePeer) -> None:
 
 @ways("4.5")
 def delete_of_nothing_has_404(peer: ResourcePeer) -> None:
-    """DELETE of what is not there has 404."""
+    """DELETE of an absent resource has 404."""
     client = peer.client()
     client.ask("DELETE", f"{peer.room(client)}/absent").expect(404)
 
@@ -211,6 +211,6 @@ def event_changes_nothing(peer: ResourcePeer) -> None:
 
 @ways("2.3")
 def event_to_nothing_has_404(peer: ResourcePeer) -> None:
-    """NOTIFY of what is not there has 404."""
+    """NOTIFY of an absent resource has 404."""
     client = peer.client()
     client.ask("NOTIFY", f"{peer.room(client)}/absent", entity=1).expect(404)
