@@ -235,7 +235,7 @@ class Relays:
         on_trouble: Callable[[str], object],
         secret: str = "",
     ) -> None:
-        """Log in by the password, or without one by what the secret of the server makes."""
+        """Log in by the password; without one, by a login that the server's secret signs."""
         self._server = turn_server(text)
         self._password, self._secret = password, secret
         self._network, self._ports, self._on_trouble = network, ports, on_trouble

@@ -104,7 +104,7 @@ def only_what_is_new_is_made(peer: ResourcePeer) -> None:
 
 @ways("4.6")
 def tag_that_must_not_be_has_412(peer: ResourcePeer) -> None:
-    """PUT with the tag of what is held in if-none-match has 412, with another one it succeeds."""
+    """PUT with the current tag in if-none-match has 412, with another one it succeeds."""
     client = peer.client()
     room = peer.room(client, 1)
     client.ask("PUT", room, entity=2, if_none_match=f'"x", {_tag(client, room)}').expect(412)

@@ -98,7 +98,7 @@ def resource_becomes_persistent(peer: ResourcePeer) -> None:
 
 @_case("7", "persistent-below-persistent")
 def persistent_below_transient_is_refused(peer: ResourcePeer) -> None:
-    """PUT and POST of what is persistent, below what is transient, are refused."""
+    """PUT and POST of a persistent resource below a transient one are refused."""
     client = peer.client()
     room = peer.room(client)
     client.ask("PUT", f"{room}/a", entity=1, persistent=True).expect(4)

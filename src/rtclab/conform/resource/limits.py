@@ -1,4 +1,4 @@
-"""Cases of the limits of a tree: of an entity, of a client's pace, and of what it may have.
+"""Cases of the limits of a tree: size of an entity, pace of a client, number of its resources.
 
 Implements Resources §8, from the side of a client.
 

@@ -1,4 +1,4 @@
-"""Cases of what each method does, by plain HTTP and by WebSocket.
+"""Cases of each method, by plain HTTP and by WebSocket.
 
 Implements Resources §4, from the side of a client.
 

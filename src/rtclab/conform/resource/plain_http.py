@@ -1,4 +1,4 @@
-"""Cases of what plain HTTP alone has: fields of the header, and what it refuses.
+"""Cases of plain HTTP alone: its header fields and its refusals.
 
 Implements Resources §10, from the side of a client.
 
@@ -39,7 +39,7 @@ def location_is_the_new_path(peer: ResourcePeer) -> None:
 
 @_case("10", "persistent-by-http")
 def transient_is_refused(peer: ResourcePeer) -> None:
-    """PUT and POST of what is not persistent are refused, and make nothing."""
+    """PUT and POST of a transient resource are refused, and make nothing."""
     client = peer.client()
     room = peer.room(client)
     for query in ("", "persistent=false"):

@@ -59,7 +59,7 @@ def anonymous_without_rights_has_401(peer: ResourcePeer) -> None:
 
 @ways("5.1")
 def right_to_create_allows_that(peer: ResourcePeer) -> None:
-    """The right c allows POST and PUT of what is new, and nothing else."""
+    """The right c allows POST and PUT of a new resource, and nothing else."""
     room = peer.room(peer.owner(), mode=OWNER[:10] + "c----" + _NO)
     _allowed("c", 403, room, peer.second())
 
@@ -73,7 +73,7 @@ def right_to_read_allows_that(peer: ResourcePeer) -> None:
 
 @ways("5.1")
 def right_to_update_allows_that(peer: ResourcePeer) -> None:
-    """The right u allows PUT, PATCH and DELETE of what is there, and nothing else."""
+    """The right u allows PUT, PATCH and DELETE of a present resource, and nothing else."""
     room = peer.room(peer.owner(), mode=OWNER[:10] + "--u--" + _NO)
     client = peer.second()
     client.ask("DELETE", f"{room}/absent").expect(404)
@@ -127,7 +127,7 @@ def user_has_not_the_rights_of_anonymous(peer: ResourcePeer) -> None:
 
 @ways("5.1")
 def owner_of_what_is_above_is_self(peer: ResourcePeer) -> None:
-    """The owner of a resource has the rights of self for what others have made below."""
+    """The owner of a resource has the rights of self for resources of others below it."""
     owner = peer.owner()
     room = peer.room(owner)
     peer.second().make(f"{room}/a", 1, mode=OWNER)
@@ -194,7 +194,7 @@ def mode_is_that_of_what_is_above(peer: ResourcePeer) -> None:
 
 @ways("5.3", "mode-is-inherited")
 def null_gives_a_mode_back(peer: ResourcePeer) -> None:
-    """A mode of null in access stands for the mode of what is above."""
+    """A mode of null in access stands for the mode of the resource above."""
     owner = peer.owner()
     room = peer.room(owner)
     owner.make(f"{room}/a", 1, mode=OWNER)

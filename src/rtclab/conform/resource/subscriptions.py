@@ -191,14 +191,14 @@ def unsubscribe_ends_it(peer: ResourcePeer) -> None:
 
 @_case("6.1")
 def unsubscribe_without_a_subscription_is_refused(peer: ResourcePeer) -> None:
-    """UNSUBSCRIBE of what was not subscribed to is refused."""
+    """UNSUBSCRIBE without a subscription is refused."""
     client = peer.client()
     client.ask("UNSUBSCRIBE", peer.room(client)).expect(4)
 
 
 @_case("6.1")
 def subscribe_to_nothing_has_404(peer: ResourcePeer) -> None:
-    """SUBSCRIBE to what is not there has 404."""
+    """SUBSCRIBE to an absent resource has 404."""
     client = peer.client()
     client.ask("SUBSCRIBE", f"{peer.room(client)}/absent").expect(404)
 
