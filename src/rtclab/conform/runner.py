@@ -70,6 +70,8 @@ def run(
     if at_once == 1:
         places[True] = places[False]
     watch = _Watch(suite, target)
+    hub = gevent.get_hub()
+    hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)  # ours to raise, with no traceback before
 
     def wait_and_run(case: ConformCase) -> Result:
         with places[case.alone]:

@@ -24,6 +24,7 @@ from rtmplite.live.tracks import Tracks
 from rtmplite.net.client.client import ClientStream
 from rtmplite.net.client.reconnecting import Connect, Player, Publisher
 from rtmplite.net.client.rtmfp_client import RtmfpClient, connect
+from rtmplite.net.last_resort import interrupted_quietly
 from rtmplite.net.redaction import public
 from rtmplite.net.server import access, transports
 from rtmplite.net.server.files import FileSource
@@ -46,6 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; its exit code: 0 done, 1 the other side failed, 2 bad usage."""
     words = sys.argv[1:] if arguments is None else arguments
     options = _parser().parse_args(sending.spelled_out(words))
+    interrupted_quietly()
     try:
         code: int = options.run(options)
         return code

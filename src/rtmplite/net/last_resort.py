@@ -1,4 +1,4 @@
-"""Ends a process whose orderly end takes too long.
+"""Ends a process whose orderly end takes too long, and one that Ctrl-C has interrupted.
 
 Own design: a service manager, or a person, waits for a server only for some seconds.  Under a
 flood, with thousands of clients to tell, or with a disk that hangs, an end may take longer.  What
@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Timer
 from typing import Final
+
+from gevent import get_hub
 
 SECONDS: Final = 4.5  # from the signal on, so that every end takes less than five
 UNFINISHED: Final = 1  # exit code
@@ -25,3 +27,14 @@ def ended_within(seconds: float) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+def interrupted_quietly() -> None:
+    """Raise the KeyboardInterrupt of SIGINT in the main greenlet alone, wherever it came.
+
+    Own design: Python raises it in the code that runs at that moment.  If that is a greenlet or a
+    callback of the loop, gevent passes it on to the main greenlet, which is what we want, but
+    prints it with a traceback before.
+    """
+    hub = get_hub()
+    hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)
