@@ -323,6 +323,27 @@ def test_a_subscriber_that_reads_nothing_holds_nobody_up(site):
     assert 0 < len(words) < 300
 
 
+def test_each_message_to_many_becomes_a_frame_once(site, monkeypatch):
+    made = []
+    as_frame = tree_side.WebSocket.text_frame
+    monkeypatch.setattr(
+        tree_side.WebSocket, "text_frame", lambda text: made.append(text) or as_frame(text)
+    )
+    author, pages = Page(site), [Page(site) for _ in range(3)]
+    author.ask("PUT", "/a", entity=0)
+    for page in pages:
+        page.ask("SUBSCRIBE", "/a")
+        page.ask("SUBSCRIBE", "/")
+    made.clear()
+    asks = [{"method": "NOTIFY", "resource": "/a", "data": n} for n in (1, 2)]
+    author.socket.sendall(
+        b"".join(author.web.send(TextMessage(data=json.dumps(ask))) for ask in asks)
+    )
+    for page in pages:
+        assert [page.hear()["data"] for _ in asks] == [1, 2]
+    assert len([text for text in made if "NOTIFY" in text]) == len(asks)
+
+
 def test_a_client_that_asked_too_much_is_read_again_once_it_has_its_answers(site):
     page = Page(site)
     page.ask("PUT", "/a", entity="x" * 60_000)

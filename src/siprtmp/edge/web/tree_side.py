@@ -23,6 +23,7 @@ from siprtmp.web.resources.messages import PROTOCOL
 from siprtmp.web.resources.tree import Tree
 
 MAX_CONNECTIONS: Final = 20_000
+MAX_FRAMES: Final = 64  # that are kept until the turn of the loop ends
 LOOK_SECONDS: Final = 5.0  # between looks for silent clients
 WRONG_SECONDS: Final = 1.0  # until a wrong password is answered; other clients do not wait
 LIBRARY: Final = "/tree.js"
@@ -50,7 +51,7 @@ class TreeSide:
         self._sockets: dict[TreeSocket, None] = {}
         self._dirty: list[TreeSocket] = []
         self._limit = ConnectionLimit()
-        self._last = "", b""
+        self._frames: dict[str, bytes] = {}
         self._timer: Any = gevent.get_hub().loop.timer(LOOK_SECONDS, LOOK_SECONDS)
         self._timer.start(self._look)
 
@@ -107,10 +108,13 @@ class TreeSide:
         return True
 
     def frame(self, text: str) -> bytes:
-        """A message as a frame; the last one is kept, since many subscribers are sent the same."""
-        if text is not self._last[0]:
-            self._last = text, WebSocket.text_frame(text)
-        return self._last[1]
+        """A message as a frame; each is kept for a while, since many are sent the same."""
+        framed = self._frames.get(text)
+        if framed is None:
+            if len(self._frames) >= MAX_FRAMES:
+                self._frames.clear()
+            framed = self._frames[text] = WebSocket.text_frame(text)
+        return framed
 
     def schedule(self, connected: TreeSocket) -> None:
         """Have a socket flushed when this turn of the loop ends."""
@@ -137,6 +141,7 @@ class TreeSide:
         dirty, self._dirty = self._dirty, []
         for each in dirty:
             each.flush()
+        self._frames.clear()
 
     def _look(self) -> None:
         now = monotonic()

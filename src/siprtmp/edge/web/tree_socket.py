@@ -53,6 +53,7 @@ class TreeSocket:
         self._web, self._socket = web, connected
         self._output = bytearray(web.head)
         self._is_open, self._is_ending, self._scheduled = True, False, False
+        self._is_blocked = self._is_paused = False  # until the socket takes more
         self.heard = monotonic()
         self._session = ResourceSession(tree, asker, self.heard, self._wake)
         loop = gevent.get_hub().loop
@@ -81,26 +82,43 @@ class TreeSocket:
         """Send as much as the socket takes; new messages are only taken once the last are sent."""
         self._scheduled = False
         while self._is_open:
-            if not self._output:
-                for text in self._session.take():
-                    self._output += self._owner.frame(text)
-            if not self._output:
+            was_left = bool(self._output)
+            data = self._output or self._taken()
+            if not data:
                 break
             try:
-                sent = self._socket.send(self._output)
+                sent = self._socket.send(data)
             except BlockingIOError:
-                self._writer.start(self.flush)
-                return
+                sent = 0
             except OSError:
                 self.shut()
                 return
-            del self._output[:sent]
+            if sent < len(data):
+                self._output = bytearray(memoryview(data)[sent:])
+                self._writer.start(self.flush)
+                self._is_blocked = True
+                return
+            self._output.clear()
+            if not was_left:
+                break
         if self._is_open:
+            self._go_on()
+
+    def _taken(self) -> bytes:
+        """All new messages, as one piece; what is usual, one that many are sent, is not copied."""
+        frames = [self._owner.frame(text) for text in self._session.take()]
+        return frames[0] if len(frames) == 1 else b"".join(frames)
+
+    def _go_on(self) -> None:
+        """All is sent: read again, or end."""
+        if self._is_blocked:
+            self._is_blocked = False
             self._writer.stop()
-            if self._is_ending:
-                self.shut()
-            elif self._session.is_reading:
-                self._reader.start(self._readable)
+        if self._is_ending:
+            self.shut()
+        elif self._is_paused and self._session.is_reading:
+            self._is_paused = False
+            self._reader.start(self._readable)
 
     def _readable(self) -> None:
         try:
@@ -120,6 +138,7 @@ class TreeSocket:
             self._session.receive(each.decode(), self.heard)
         self._put(answer)
         if self._is_open and (self._is_ending or not self._session.is_reading):
+            self._is_paused = True
             self._reader.stop()
 
     def shut(self) -> None:

@@ -48,7 +48,10 @@ class Branch(Protocol):
         """Be mounted in a tree: from now on tell it of each change."""
 
     def may(self, path: Path, right: Right, asker: Asker) -> bool:
-        """Whether a client may; the subscribers of a resource are asked again for each change."""
+        """Whether a client may, by its user, groups and host: its connection counts for nothing.
+
+        The subscribers of a resource are asked again for each change, one of each such kind.
+        """
 
     def read(self, path: Path, asker: Asker | None = None) -> Entity | None:
         """What the resource holds, or None if there is none.

@@ -77,29 +77,28 @@ class Node:
 
 
 class Access(NamedTuple):
-    """All that decides who may: from the resource itself, or from the nearest above that says."""
+    """All that decides who may: from the resource itself, or from the nearest above that says.
+
+    Owners are `users`, and `connections` of anonymous clients.
+    """
 
     mode: Mode
     group: str | None
-    owners: tuple[tuple[str | None, str], ...]  # users, or connections
+    users: frozenset[str]
+    connections: frozenset[str]
 
     def allows(self, asker: Asker, right: Right) -> bool:
         """Whether this client has the right."""
-        return self.mode.allows(self.standing(asker), right)
+        return self.mode.allows(self.kind(asker), right)
 
-    def standing(self, asker: Asker) -> Standing:
-        """The class of a client."""
+    def kind(self, asker: Asker) -> Standing:
+        """The class of a client, by which it is judged."""
         # Resources §5.1 [first-class-counts]
-        for owner, connection in self.owners:
-            if owner == asker.user if owner is not None else _same(connection, asker):
-                return Standing.SELF
+        if asker.user in self.users or asker.connection in self.connections:
+            return Standing.SELF
         if self.group is not None and self.group in asker.groups:
             return Standing.GROUP
         return Standing.ANONYMOUS if asker.user is None else Standing.AUTHENTICATED
-
-
-def _same(connection: str, asker: Asker) -> bool:
-    return bool(connection) and connection == asker.connection
 
 
 class Nodes:
@@ -136,7 +135,7 @@ class Nodes:
     def access(self, path: Path) -> Access:
         """Return the access at a path; an empty path has that of the nearest resource above it."""
         node, mode, group = self._top, self._mode, None
-        owners: list[tuple[str | None, str]] = []
+        users, connections = set[str](), set[str]()
         for name in path:
             found = node.children.get(name)
             if found is None:
@@ -144,8 +143,11 @@ class Nodes:
             node = found
             # Resources §5.3 [mode-is-inherited]
             mode, group = node.mode or mode, group if node.group is None else node.group
-            owners.append((node.owner, node.connection))
-        return Access(mode, group, tuple(owners))
+            if node.owner is not None:
+                users.add(node.owner)
+            elif node.connection:
+                connections.add(node.connection)
+        return Access(mode, group, frozenset(users), frozenset(connections))
 
     def add(self, path: Path, node: Node) -> None:
         """Add a resource below one that is there.  Raises RemoteError if there is no room."""

@@ -3,7 +3,6 @@
 Implements Resources §6.4 and §9.
 """
 
-from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -31,7 +30,7 @@ class ResourceSession:
         self, tree: Tree, asker: Asker, now: float, wake: Callable[[], None] = lambda: None
     ) -> None:
         self._tree, self._asker, self._wake = tree, asker, wake
-        self._output: deque[str] = deque()
+        self._output: list[str] = []
         self._waiting = 0  # octets of output
         self._missed = False
         self._tokens, self._counted = float(BURST), now
@@ -66,8 +65,7 @@ class ResourceSession:
 
     def take(self) -> list[str]:
         """The messages to send now; the queue is empty then."""
-        out, self._waiting = list(self._output), 0
-        self._output.clear()
+        out, self._output, self._waiting = self._output, [], 0
         if self._missed:  # Resources §6.4 [missed-is-said]
             self._missed = False
             last = {"notify": "MISSED", "seq": self._tree.sequence, "epoch": self._tree.epoch}

@@ -3,18 +3,18 @@
 Implements Resources §3 to §8.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from p2psip.errors import RemoteError
-from p2psip.sip import strict_json
 from siprtmp.web.resources.asker import Asker
 from siprtmp.web.resources.branch import Branch, Change
 from siprtmp.web.resources.entity import JSON, Entity, JsonValue, is_json
+from siprtmp.web.resources.hearing import Hearing, Judge
 from siprtmp.web.resources.merge_patch import merged
 from siprtmp.web.resources.mode import DEFAULT_MODE, Mode, Right, Standing
-from siprtmp.web.resources.nodes import Node, Nodes, Store, TreeLimits
+from siprtmp.web.resources.nodes import Access, Node, Nodes, Store, TreeLimits
 from siprtmp.web.resources.path import Path, check_name
 from siprtmp.web.resources.subscriptions import Event, Subscriptions
 
@@ -184,7 +184,7 @@ class Tree:
     def set_access(self, path: Path, change: JsonValue, asker: Asker) -> Entity:
         """Change `mode` and `group`, which only the owner may; null inherits them."""
         node = self._own_node(path)
-        if not path or self._nodes.access(path).standing(asker) is not Standing.SELF:
+        if not path or self._nodes.access(path).kind(asker) is not Standing.SELF:
             self._refuse(asker)  # Resources §5.2 [owner-alone-gives-rights]
         if not isinstance(change, dict) or not change.keys() <= {"mode", "group"}:
             raise RemoteError("An access has mode and group, and nothing else that changes")
@@ -233,12 +233,8 @@ class Tree:
         if epoch != self.epoch or not self._subscriptions.has_all_since(since):
             return last, True, []
         events = self._subscriptions.since(since, path)
-        said = [
-            strict_json.dumps(each.message(with_entity=self._shows(each, asker)))
-            for each in events
-            if self._hears(each, asker)
-        ]
-        return last, False, said
+        said = [self._hearing(each).text(asker) for each in events]
+        return last, False, [text for text in said if text]
 
     def unsubscribe(self, path: Path, asker: Asker) -> None:
         """End a subscription."""
@@ -279,11 +275,12 @@ class Tree:
             raise RemoteError("That is no resource that clients have made", 404)
         return node
 
-    def _may(self, path: Path, asker: Asker, right: Right = Right.READ) -> bool:
+    def _judge(self, path: Path) -> Judge:
         branch, rest = self._branch(path)
-        if branch is not None:
-            return branch.may(rest, right, asker)
-        return self._nodes.access(path).allows(asker, right)
+        return self._nodes.access(path) if branch is None else _BranchJudge(branch, rest)
+
+    def _may(self, path: Path, asker: Asker, right: Right = Right.READ) -> bool:
+        return self._judge(path).allows(asker, right)
 
     def _demand(self, path: Path, right: Right, asker: Asker) -> None:
         """Raise RemoteError unless the client has the right, whether or not anything is there."""
@@ -360,35 +357,37 @@ class Tree:
     ) -> None:
         subscriptions = self._subscriptions
         subscriptions.sequence += 1
-        access = None if self._branch(subject)[0] is not None else self._nodes.access(subject)
+        judge = self._judge(subject)
+        access = judge if isinstance(judge, Access) else None
         event = Event(
             subscriptions.sequence, resource, subject, notify, change, entity, access, origin
         )
         subscriptions.add_event(event)
-        texts: dict[bool, str] = {}  # each way of telling it is written once for all
-        for asker in subscriptions.of(resource):
+        subscribers = subscriptions.of(resource)
+        if not subscribers:
+            return
+        hearing = Hearing(event, self._judge(resource), judge)
+        for asker in subscribers:
             # Resources §6.1 [not-its-own]
-            if asker.connection != origin and self._hears(event, asker):
-                shows = self._shows(event, asker)
-                if shows not in texts:
-                    texts[shows] = strict_json.dumps(event.message(with_entity=shows))
-                self._outboxes[asker.connection].put(texts[shows])
+            if asker.connection != origin and (text := hearing.text(asker)):
+                self._outboxes[asker.connection].put(text)
 
-    def _hears(self, event: Event, asker: Asker) -> bool:
-        """Whether a subscriber may hear of an event: now, and as the subject was then."""
-        # Resources §6.2 [judged-each-time]
-        if not self._may(event.resource, asker, Right.SUBSCRIBE):
-            return False
-        # Resources §6.2 [readers-alone-hear]
-        return event.change is None or self._reads(event, asker)
+    def _hearing(self, event: Event) -> Hearing:
+        """What may be heard now of an event of before."""
+        return Hearing(event, self._judge(event.resource), self._judge(event.subject))
 
-    def _reads(self, event: Event, asker: Asker) -> bool:
-        was = event.access
-        return (was is None or was.allows(asker, Right.READ)) and self._may(event.subject, asker)
 
-    def _shows(self, event: Event, asker: Asker) -> bool:
-        """Whether a subscriber may hear what the subject holds."""
-        return event.notify == "NOTIFY" or self._reads(event, asker)
+class _BranchJudge(NamedTuple):
+    """The rights at a path of a branch."""
+
+    branch: Branch
+    path: Path
+
+    def kind(self, asker: Asker) -> Hashable:
+        return asker.user, asker.groups, asker.host
+
+    def allows(self, asker: Asker, right: Right) -> bool:
+        return self.branch.may(self.path, right, asker)
 
 
 class _BranchTeller:
