@@ -3,6 +3,8 @@
 Own design: a check raises `Unmet`, in words for the report.
 """
 
+from collections.abc import Sequence
+
 import gevent
 
 from rtclab.conform.case import Unmet
@@ -20,3 +22,9 @@ def expect_equal(what: str, wanted: object, got: object) -> None:
     """Unmet unless both are equal."""
     if wanted != got:
         raise Unmet(f"{what} {wanted!r}", repr(got))
+
+
+def expect_status(status: int, answer: str, wanted: Sequence[int]) -> None:
+    """Unmet unless a status is one of these, or one of the class that a digit stands for."""
+    if not {status, status // 100} & set(wanted):
+        raise Unmet(" or ".join(f"{e}xx" if e < 10 else str(e) for e in wanted), answer)

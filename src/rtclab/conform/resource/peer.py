@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 
 from rtclab.conform.case import Cases, NotApplicable, Unmet, Unreachable
-from rtclab.conform.checks import at_most, expect_equal
+from rtclab.conform.checks import expect_equal, expect_status
 from rtclab.conform.resource.line import AVAILABLE, Message, ResourceLine
 from rtclab.conform.web.peer import HttpAnswer, WebPeer
 
@@ -23,7 +23,6 @@ SOCKET: Final = "websocket"
 ALL: Final = "cruws" * 4
 OWNER: Final = "cruws" + "-----" * 3
 JSON: Final = "application/json"
-REACH: Final = 5  # s for an answer to a first request
 _QUERY: Final = ("view", "persistent", "mode", "group")
 
 cases: Cases["ResourcePeer"] = Cases()
@@ -78,8 +77,7 @@ class Told:
 
     def expect(self, *statuses: int) -> "Told":
         """Unmet unless the status is one of these, or one of the class that a digit stands for."""
-        if not any(each in (self.status, self.status // 100) for each in statuses):
-            raise Unmet(" or ".join(f"{e}xx" if e < 10 else str(e) for e in statuses), str(self))
+        expect_status(self.status, str(self), statuses)
         return self
 
 
@@ -168,7 +166,7 @@ class ResourcePeer:
             raise ValueError("conform resource needs the extra web: pip install 'siprtmp[web]'")
         self.url = SplitResult("http", url.netloc, url.path.rstrip("/") or "/tree", "", "")
         self.proofs, self.way = proofs, SOCKET
-        self._web = WebPeer("", self.url.geturl())
+        self.web = WebPeer("", self.url.geturl())
         self._lines: list[ResourceLine] = []
         self._rooms: list[tuple[str, str]] = []
         self.there: set[str] = set()  # the paths that the case has made by HTTP
@@ -193,7 +191,7 @@ class ResourcePeer:
     ) -> HttpAnswer:
         """Send a request by plain HTTP, and read its answer."""
         url = f"{self.url.geturl()}{quote(path)}{'?' * bool(query)}{query}"
-        return self._web.ask(method, url, body, kind, **headers)
+        return self.web.ask(method, url, body, kind, **headers)
 
     def line(self, proof: str = "", **more: Any) -> ResourceLine:
         """A WebSocket, which may be refused."""
@@ -299,9 +297,4 @@ def connecting(*proofs: str) -> Callable[[str], closing[ResourcePeer]]:
 def reach(target: str) -> None:
     """Raise Unreachable unless there is an answer to OPTIONS, and ValueError for a bad target."""
     with closing(ResourcePeer((), target)) as peer:
-        answered = False
-        with at_most(REACH), suppress(Unmet):
-            peer.ask("OPTIONS", "")
-            answered = True
-        if not answered:
-            raise Unreachable("no answer to OPTIONS")
+        peer.web.reach()

@@ -19,7 +19,7 @@ from gevent import socket
 from p2psip.errors import RemoteError
 from p2psip.sdp.session import MediaDescription, SessionDescription
 from rtclab.conform.case import NotApplicable, Unmet, Unreachable
-from rtclab.conform.checks import at_most
+from rtclab.conform.checks import at_most, expect_status
 from rtclab.conform.web.offers import fragment, offer
 
 SDP: Final = "application/sdp"
@@ -52,8 +52,7 @@ class HttpAnswer:
 
     def expect(self, *statuses: int) -> "HttpAnswer":
         """Unmet unless the status is one of these, or one of the class that a digit stands for."""
-        if not any(each in (self.status, self.status // 100) for each in statuses):
-            raise Unmet(" or ".join(f"{e}xx" if e < 10 else str(e) for e in statuses), str(self))
+        expect_status(self.status, str(self), statuses)
         return self
 
 
@@ -136,6 +135,15 @@ class WebPeer:
         finally:
             connection.close()
 
+    def reach(self) -> None:
+        """Raise Unreachable unless there is an answer to OPTIONS."""
+        answered = False
+        with at_most(REACH), suppress(Unmet):
+            self.ask("OPTIONS")
+            answered = True
+        if not answered:
+            raise Unreachable("no answer to OPTIONS")
+
     def post(self, body: bytes, kind: str = SDP, **headers: str) -> HttpAnswer:
         """Post an offer; a session that begins is ended with the case (RFC 9725 §4.2)."""
         answer = self.ask("POST", "", body, kind, **headers)
@@ -195,12 +203,7 @@ def reach(flow: str, target: str) -> None:
 def alive(flow: str, target: str) -> None:
     """Raise Unreachable unless there is an answer to OPTIONS."""
     with closing(WebPeer(flow, target)) as peer:
-        answered = False
-        with at_most(REACH), suppress(Unmet):
-            peer.ask("OPTIONS")
-            answered = True
-        if not answered:
-            raise Unreachable("no answer to OPTIONS")
+        peer.reach()
 
 
 def reaching(flow: str) -> tuple[Callable[[str], None], Callable[[str], None]]:
