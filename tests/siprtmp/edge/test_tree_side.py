@@ -65,7 +65,8 @@ class Page:
         text, is_whole = "", False
         while not is_whole:
             event = self.next()
-            text, is_whole = text + event.data, event.message_finished
+            if isinstance(event, TextMessage):  # and no Ping, which comes to slow machines
+                text, is_whole = text + event.data, event.message_finished
         return json.loads(text)
 
     def ask(self, method, resource, **more):
