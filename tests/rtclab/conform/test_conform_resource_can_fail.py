@@ -19,6 +19,7 @@ from siprtmp.edge.web.tree_access import TreeAccess
 from siprtmp.web.resources import http, merge_patch, messages, path, session, tree
 from siprtmp.web.resources.branch import Change
 from siprtmp.web.resources.entity import JSON, Entity
+from siprtmp.web.resources.hearing import Hearing
 from siprtmp.web.resources.mode import Standing
 from siprtmp.web.resources.nodes import Access, Node, Nodes
 from siprtmp.web.resources.subscriptions import Event, Subscriptions
@@ -292,7 +293,7 @@ def allows_owners_alone(patch):
 
 @found_by("others_give_no_rights", "others_make_nothing_persistent", "others_take_nothing_over")
 def takes_all_for_owners(patch):
-    patch.setattr(Access, "standing", lambda *_: Standing.SELF)
+    patch.setattr(Access, "kind", lambda *_: Standing.SELF)
     patch.setattr(Node, "is_of", lambda *_: True)
 
 
@@ -493,7 +494,12 @@ def tells_the_last_again(patch):
 
 @found_by("what_was_hidden_is_not_told_later")
 def judges_the_past_by_today(patch):
-    patch.setattr(Tree, "_reads", lambda self, event, asker: self._may(event.subject, asker))
+    begin = Hearing.__init__
+
+    def wrong(self, event, *judges):
+        begin(self, replace(event, access=None), *judges)
+
+    patch.setattr(Hearing, "__init__", wrong)
 
 
 @found_by("slow_client_is_told_missed")
