@@ -71,7 +71,7 @@ def run(
         places[True] = places[False]
     watch = _Watch(suite, target)
     hub = gevent.get_hub()
-    hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)  # ours to raise, with no traceback before
+    hub.NOT_ERROR = (*type(hub).NOT_ERROR, KeyboardInterrupt)  # no traceback before it is raised
 
     def wait_and_run(case: ConformCase) -> Result:
         with places[case.alone]:

@@ -37,4 +37,4 @@ def interrupted_quietly() -> None:
     prints it with a traceback before.
     """
     hub = get_hub()
-    hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)
+    hub.NOT_ERROR = (*type(hub).NOT_ERROR, KeyboardInterrupt)
