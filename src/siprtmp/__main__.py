@@ -100,8 +100,10 @@ def calls(arguments: Sequence[str]) -> int:
 
 
 def doctor(arguments: Sequence[str]) -> int:
+    from rtmplite.net.last_resort import interrupted_quietly
     from siprtmp.doctor import run
 
+    interrupted_quietly()
     return run(arguments)
 
 
