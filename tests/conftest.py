@@ -1,11 +1,13 @@
 """Profiles, and where the specs and the corpus are found."""
 
+import doctest
 import gc
 import logging
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -39,13 +41,29 @@ REPO = Path(__file__).resolve().parent.parent
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Iterator[None]:
-    """Modules and items stay to the end: searching them for garbage is a twelfth of the work."""
+    """Modules and items stay to the end: searching them for garbage is a twelfth of the work.
+
+    Neither is the line sought of a docstring that shows no example.
+    """
     gc.disable()
     try:
-        return (yield)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(doctest.DocTestFinder, "_get_test", _shown(doctest.DocTestFinder))
+            return (yield)
     finally:
         gc.enable()
         gc.freeze()
+
+
+def _shown(finder: Any) -> Callable[..., doctest.DocTest | None]:
+    """The finder's own look at an object, for those alone whose docstring has a prompt."""
+    whole = finder._get_test
+
+    def look(self: Any, of: Any, *rest: Any) -> doctest.DocTest | None:
+        text = of if isinstance(of, str) else getattr(of, "__doc__", None)
+        return whole(self, of, *rest) if text and ">>>" in str(text) else None
+
+    return look
 
 
 @pytest.hookimpl(wrapper=True)

@@ -101,6 +101,7 @@ def test_the_clock_stands_still_while_a_thread_waits_for_a_core(monkeypatch):
     now, queued = [100.0], {"1": 3.0}
     monkeypatch.setattr(limits.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(limits, "core_waits", lambda pid: dict(queued))
+    monkeypatch.setattr(Clock, "_latest", Clock._latest)
     clock = Clock()
     now[0], queued["1"] = 110.0, 4.0
     assert clock.own() == 9.0
@@ -108,6 +109,23 @@ def test_the_clock_stands_still_while_a_thread_waits_for_a_core(monkeypatch):
     assert clock.own() == 13.0
     now[0], queued["1"] = 130.0, 40.0
     assert clock.own() == 14.0 and clock.wall == 30.0  # a tenth at least: every test ends
+
+
+def test_clocks_of_a_moment_begin_with_one_reading(monkeypatch):
+    now, queued, readings = [100.0], {"1": 3.0}, []
+    monkeypatch.setattr(limits.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(limits, "core_waits", lambda pid: readings.append(pid) or dict(queued))
+    monkeypatch.setattr(Clock, "_latest", (-1.0, {}))
+    first = Clock()
+    now[0], queued["1"] = 100.4, 3.3
+    second = Clock()
+    assert len(readings) == 1
+    now[0], queued["1"] = 110.0, 5.0
+    third = Clock()
+    assert len(readings) == 2
+    now[0] = 120.0
+    assert (first.own(), third.own()) == (18.0, 10.0)
+    assert abs(second.own() - 17.6) < 1e-9  # it forgives no more than the moment before it
 
 
 def test_linux_counts_how_long_each_descendant_waits_for_a_core():
