@@ -445,9 +445,7 @@ class LiveStream:
             self._recall()
 
     def _new_group(self) -> GroupCache:
-        # half of what a player may be behind, so that the group alone closes nobody
-        limit = self._policy.limit // 2 if self._registry.keeps_groups else 0
-        return GroupCache(limit, self._account)
+        return GroupCache(self._registry.group_limit, self._account)
 
     def _end_taps(self, now: float) -> None:
         taps, self._taps = self._taps, []
@@ -528,6 +526,14 @@ class Registry:
         self.on_audience: list[Callable[[LiveStream, float], None]] = []
         self.fetchers: list[Callable[[str, str], bool]] = []
         self._streams: dict[tuple[str, str], LiveStream] = {}
+
+    @property
+    def group_limit(self) -> int:
+        """The bytes of a group that is kept for late players, 0 if none is.
+
+        Half of what a player may be behind, so that the group alone closes nobody.
+        """
+        return self.slow_consumer.limit // 2 if self.keeps_groups else 0
 
     @property
     def streams(self) -> int:

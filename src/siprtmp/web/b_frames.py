@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 from rtmplite.live.streams import LiveStream
 from siprtmp.media.sink import VIDEO
-from siprtmp.media.translate.video_tag import codec_of
+from siprtmp.media.translate.video_tag import codec_of, is_of_default
 from siprtmp.media.video.b_frame_finder import BFrameFinder
 
 START_WITH: Final = "start the gateway with --transcode-video"
@@ -59,7 +59,7 @@ class VideoWatch:
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take a published message."""
-        if type_id != VIDEO:
+        if type_id != VIDEO or not is_of_default(payload):
             return
         if is_sequence_header(payload) or is_key_frame(payload):
             codec, self.codec = self.codec, codec_of(payload)

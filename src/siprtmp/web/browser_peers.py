@@ -21,15 +21,16 @@ from siprtmp.media.sink import VIDEO, MediaSink
 from siprtmp.media.stream import Signalled, StreamSettings
 from siprtmp.media.translate.audio_formats import OPUS
 from siprtmp.media.translate.opus_passing import suits
-from siprtmp.media.translate.video_tag import H264, H265, VP8
+from siprtmp.media.translate.video_tag import DEFAULT, H264, H265, VP8
 from siprtmp.web.b_frames import B_FRAMES, START_WITH, VideoWatch
+from siprtmp.web.layers import VideoLayer, VideoLayers
 from siprtmp.web.made_video import MadeVideo
 from siprtmp.web.opus_framing import packed, unpacked
 
 AUDIO_NAMES: Final = ("opus",)  # which every browser has
 VIDEO_NAMES: Final = (H264, H265, VP8)
 MADE_NAMES: Final = (H264, VP8)  # where video may be made
-_SHOWN: Final = {"AVC": H264, "hvc1": H265, "vp08": VP8}  # names of a stream's codecs
+_SHOWN: Final = {"AVC": H264, "avc1": H264, "hvc1": H265, "vp08": VP8}  # names of a stream's codecs
 SILENT_SECONDS: Final = 5.0  # after which a newcomer may have the name of a publisher
 
 
@@ -48,6 +49,9 @@ class PeerOwner(Protocol):
     def watch(self, live: LiveStream, now: float) -> VideoWatch:
         """What is known of a stream's video; its viewers `choose` again when that changes."""
 
+    def layers(self, live: LiveStream, now: float) -> VideoLayers:
+        """The video tracks of this publication, of which a viewer may choose one."""
+
     @property
     def makes_video(self) -> bool:
         """Whether video may be made into another codec."""
@@ -57,7 +61,12 @@ class PeerOwner(Protocol):
 
 
 class BrowserPeer(MediaSink):
-    """One browser, from its offer to the end; `live` is the stream."""
+    """One browser, from its offer to the end; `live` is the stream.
+
+    `wanted_layer` is what a viewer has named with its offer, if it has.
+    """
+
+    wanted_layer = ""
 
     def __init__(
         self,
@@ -210,18 +219,24 @@ class BrowserPublisher(BrowserPeer):
 
 
 class BrowserViewer(BrowserPeer):
-    """A browser that plays its stream."""
+    """A browser that plays its stream, or one of its layers in place of the default track.
+
+    It is in one of three ways: it has the stream's video, what is made of that, or a layer.  Beside
+    that it may wait for another layer.
+    """
 
     _seat: "BrowserSeat | None" = None
     _shares = False  # the Opus that is made for all
     _made: MadeVideo | None = None  # in place of the stream's video
+    _layer: VideoLayer | None = None  # likewise
+    _next: VideoLayer | None = None  # to be entered at its next key frame, or when it joins
 
     def _names(self, offer: SessionDescription) -> tuple[str, ...]:
         """The codecs that the stream has, since nothing else would ever be shown, or be made."""
         shown = [_SHOWN[name] for name in self.live.codecs if name in _SHOWN]
         if self.owner.makes_video:
-            shown = list(dict.fromkeys((*shown, *MADE_NAMES)))
-        return (*AUDIO_NAMES, *(shown or VIDEO_NAMES))
+            shown += MADE_NAMES
+        return (*AUDIO_NAMES, *(dict.fromkeys(shown) or VIDEO_NAMES))
 
     def _wanted(self, kind: str) -> str:
         cure = "" if self.owner.makes_video or kind == "audio" else f"; or {START_WITH}"
@@ -229,6 +244,10 @@ class BrowserViewer(BrowserPeer):
 
     def _begin(self, now: float) -> None:
         self._codec_to_make(now)
+        if self._video_names():
+            self.owner.layers(self.live, now)  # which keep frames for late viewers
+        if self.wanted_layer:
+            self.choose_layer(self.wanted_layer, now)
         self.transport.on_connected = self._join
 
     def _codec_to_make(self, now: float) -> str:
@@ -250,6 +269,8 @@ class BrowserViewer(BrowserPeer):
 
     def choose(self, now: float) -> None:
         """Play the stream's video, or what is made of it, or end: another codec, or B-frames."""
+        if self._layer is not None:
+            return
         try:
             codec = self._codec_to_make(now)
         except RemoteError as error:
@@ -273,8 +294,12 @@ class BrowserViewer(BrowserPeer):
         except RemoteError as error:
             self.end(error.reason, now)  # another publication than that of the offer
             return
+        layer, self._next = self._next, None
+        if layer is not None and not layer.fault(self._video_names()):
+            codec, self._layer = "", layer
+            layer.join(self, is_new=True)
         self._make(codec, now, is_new=True)
-        self._seat = BrowserSeat(self, now, video=not codec)
+        self._seat = BrowserSeat(self, now, video=not codec and self._layer is None)
         self._sit()
 
     def _sit(self) -> None:
@@ -306,6 +331,7 @@ class BrowserViewer(BrowserPeer):
 
     def _leave(self, now: float) -> None:
         self._leave_made()
+        self._leave_layers()
         if self._seat is not None:
             self._seat.player.leave(now)
         if self._shares:
@@ -317,6 +343,101 @@ class BrowserViewer(BrowserPeer):
             self._made.want_key_frame()
         elif self.live.publishing and self.live.ask_key_frame is not None:
             self.live.ask_key_frame(self.clock())
+
+    # -- layers -------------------------------------------------------------------------
+
+    @property
+    def has_layers(self) -> bool:
+        """Whether it may choose one, which needs a line of video."""
+        return bool(self._video_names())
+
+    @property
+    def layer(self) -> str:
+        """The name of the layer that it has chosen."""
+        chosen = self._next or self._layer
+        return str(DEFAULT) if chosen is None else chosen.name
+
+    def layers(self, now: float) -> list[VideoLayer]:
+        """The layers that this browser can be shown, the default one if there is no other."""
+        names = self._video_names()
+        if not names or not self.live.publishing:
+            return []
+        found = self.owner.layers(self.live, now).all()
+        return [each for each in found if not each.fault(names) or each.track == DEFAULT]
+
+    def choose_layer(self, name: str, now: float) -> None:
+        """Show a layer from its next key frame on, of the first one from the kept frames on.
+
+        Without a name it is the default one.  Raises RemoteError(488) for one that there is not, or
+        that this browser cannot be shown.
+        """
+        name = name or str(DEFAULT)
+        layers = self.owner.layers(self.live, now) if self.live.publishing else None
+        layer = None if layers is None else layers.find(name)
+        if layer is None:
+            known = " and ".join(each.name for each in self.layers(now))
+            raise RemoteError(f"No such layer: the stream has {known or 'none'}", 488)
+        if layer.track == DEFAULT and (self._layer is None or self._codec_to_make(now)):
+            self._choose_default(now)
+            return
+        if fault := layer.fault(self._video_names()):
+            raise RemoteError(fault, 488)
+        self._leave_next()
+        if layer is not self._layer:
+            self._next = layer
+            if self._seat is not None:
+                layer.join(self, is_new=False)
+
+    def _choose_default(self, now: float) -> None:
+        """Have the stream's video, or what is made of it, which a viewer that has it keeps."""
+        self._leave_next()
+        if self._layer is not None:
+            self._leave_layer()
+            self.choose(now)
+
+    def _leave_layer(self) -> None:
+        """Go over from a layer to the stream's video."""
+        self._leave_layers()
+        self.published.gop.clear()
+        if self._seat is not None:
+            self._seat.player.select(video=True)
+
+    def _leave_next(self) -> None:
+        if self._next is not None:
+            self._next.leave(self)
+            self._next = None
+
+    def _leave_layers(self) -> None:
+        self._leave_next()
+        if self._layer is not None:
+            self._layer.leave(self)
+            self._layer = None
+
+    def _video_names(self) -> list[str]:
+        """The codecs of video agreed on."""
+        plan = self.session.terms.plan
+        return plan.video.names if plan is not None and plan.video is not None else []
+
+    # -- LayerViewer --------------------------------------------------------------------
+
+    def enter_layer(self, layer: VideoLayer) -> None:
+        if layer is not self._next or self._seat is None:
+            return
+        self._leave_made()
+        if self._layer is not None:
+            self._layer.leave(self)
+        self._seat.player.select(video=False)
+        self._layer, self._next = layer, None
+
+    def layer_changed(self, layer: VideoLayer, now: float) -> None:
+        if not layer.fault(self._video_names()):
+            return
+        if layer is self._next:
+            self._leave_next()
+        elif layer is self._layer:
+            self._leave_layer()
+            if not layer.has_ended:  # else it is asked again when the next publication begins
+                self.choose(now)
 
     # -- VideoViewer --------------------------------------------------------------------
 

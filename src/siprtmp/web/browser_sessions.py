@@ -26,6 +26,7 @@ from siprtmp.web.b_frames import CURE, VideoWatch
 from siprtmp.web.browser_client import Applications, BrowserClient
 from siprtmp.web.browser_peers import BrowserPeer, BrowserPublisher, BrowserViewer
 from siprtmp.web.client_peers import ClientPublisher, ClientViewer
+from siprtmp.web.layers import VideoLayers
 from siprtmp.web.made_video import MadeVideo
 from siprtmp.web.opus_framing import OpusFraming
 
@@ -77,6 +78,7 @@ class Asked(NamedTuple):
     source: tuple[str, int]
     left: Callable[[], None]  # to be called when it has ended
     query: str = ""  # what the client proves itself by, and what it says of a call
+    layer: str = ""  # the track of the stream's video that it wants to play
 
 
 @dataclass(slots=True)
@@ -135,6 +137,7 @@ class BrowserSessions:
         self._by_peer: dict[BrowserPeer, BrowserSession] = {}
         self._opus: dict[LiveStream, OpusFraming] = {}
         self._watches: dict[LiveStream, VideoWatch] = {}
+        self._layers: dict[LiveStream, VideoLayers] = {}
         self._transcoders = transcoders
         self._made: dict[tuple[LiveStream, str], MadeVideo] = {}
         self.on_end: Callable[[BrowserSession, str], object] = lambda session, reason: None
@@ -190,6 +193,7 @@ class BrowserSessions:
         named = {"source": host, "port": source_port, "app": asked.app, "name": asked.name}
         log = PeerLog(self._log, named)
         peer = self._peer(kind, asked, transport, log)
+        peer.wanted_layer = asked.layer
         try:
             offer = BrowserOffer.read(asked.sdp, transport.at.host, flow)
         except RemoteError as error:
@@ -298,6 +302,14 @@ class BrowserSessions:
             self._watches[live] = VideoWatch(live, self)
             self._watches[live].begin(now)
         return self._watches[live]
+
+    def layers(self, live: LiveStream, now: float) -> VideoLayers:
+        if live not in self._layers:
+            budget, limit = self._registry.budget, self._registry.group_limit
+            ended = partial(self._layers.pop, live)
+            self._layers[live] = VideoLayers(live, budget, limit, ended)
+            self._layers[live].begin(now)
+        return self._layers[live]
 
     def unwatch(self, live: LiveStream) -> None:
         del self._watches[live]

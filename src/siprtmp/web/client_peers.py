@@ -139,6 +139,10 @@ class ClientViewer(BrowserViewer):
         self.client.close(now, "the browser has gone")
 
     @property
+    def has_layers(self) -> bool:
+        return False  # phones and rooms have one track
+
+    @property
     def _has_h264(self) -> bool:
         return H264 in self.session.terms.names
 

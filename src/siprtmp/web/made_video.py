@@ -13,6 +13,7 @@ from rtmplite.live.streams import LiveStream
 from siprtmp.media.session_log import MediaLog, SessionLog
 from siprtmp.media.sink import VIDEO
 from siprtmp.media.transcode.video_transcoder import VideoTranscoders
+from siprtmp.media.translate.video_tag import is_of_default
 from siprtmp.media.video.gop_cache import GopCache
 from siprtmp.media.video.video_worker import VideoWorker
 
@@ -80,7 +81,12 @@ class MadeVideo:
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take a published message."""
         work = self._work
-        if type_id != VIDEO or work is None or not payload or payload is self._newest:
+        if (
+            work is None
+            or not payload
+            or payload is self._newest
+            or not _is_shown(type_id, payload)
+        ):
             return
         if self._wants_key and now >= self._key_after:
             self._wants_key, self._key_after = False, now + KEY_SECONDS
@@ -97,9 +103,9 @@ class MadeVideo:
 
     def _begin(self, now: float) -> None:
         """Decode all since the last key frame, and make the present one."""
-        kept = [(at, body) for type_id, at, body in self.live.kept if type_id == VIDEO]
+        kept = [(at, body) for kind, at, body in self.live.kept if _is_shown(kind, body)]
         begun = kept[0][0] if kept else self.live.timestamp
-        headers = [(begun, body) for type_id, body in self.live.opening() if type_id == VIDEO]
+        headers = [(begun, body) for kind, body in self.live.opening() if _is_shown(kind, body)]
         self._newest = kept[-1][1] if kept else b""
         transcoders = self._transcoders
         self._work = VideoWorker(
@@ -141,3 +147,7 @@ class MadeVideo:
                 self._log.unsuitable_video(work.error, None, 0)
         elif work is not None and work.transcodes:
             self._log.makes(work.transcodes)
+
+
+def _is_shown(type_id: int, body: bytes) -> bool:
+    return type_id == VIDEO and bool(body) and is_of_default(body)

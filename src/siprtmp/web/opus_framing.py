@@ -10,12 +10,13 @@ from struct import Struct
 from typing import Final
 
 from siprtmp.media.session_log import MediaLog, sound_format_name
-from siprtmp.media.sink import AUDIO
+from siprtmp.media.sink import AUDIO, VIDEO
 from siprtmp.media.transcode.to_rtp import TranscodedToRtp
 from siprtmp.media.translate.audio_formats import OPUS
 from siprtmp.media.translate.conversion import AudioHeader, Tag, UnsuitableError
 from siprtmp.media.translate.flv_to_rtp import OtherRateError
 from siprtmp.media.translate.opus_passing import is_opus, opus_tag
+from siprtmp.media.translate.video_tag import is_of_default
 
 PACKET_MS: Final = 20  # of the Opus that is made
 _HEAD: Final = Struct(">BII")  # type, time in ms, octets of the body
@@ -23,7 +24,9 @@ _PER_MS: Final = OPUS.clock_rate // 1000
 
 
 def packed(type_id: int, timestamp: int, payload: bytes) -> bytes:
-    """Write a message as it is, once for all viewers."""
+    """Write a message as it is, once for all viewers; nothing if it is of other tracks alone."""
+    if type_id == VIDEO and not is_of_default(payload):
+        return b""
     return _HEAD.pack(type_id, timestamp & 0xFFFFFFFF, len(payload)) + payload
 
 

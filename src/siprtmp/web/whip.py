@@ -17,17 +17,19 @@ Own design: a bearer token stands for what others write behind the name of a str
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote
 
 from p2psip.errors import RemoteError
 from p2psip.sdp.jsep import FRAGMENT, IceFragment
+from siprtmp.web import layer_words
 from siprtmp.web.asking_host import source_of
+from siprtmp.web.browser_peers import BrowserViewer
 from siprtmp.web.browser_sessions import ABSENT, Asked, BrowserSession, BrowserSessions
 from siprtmp.web.ice_servers import NO_SERVERS, IceServers
 
 SDP: Final = "application/sdp"  # Source: RFC 9725 §4.2
 MAX_OFFER: Final = 64 * 1024  # octets; a browser's has some 8,000
-_PATH: Final = re.compile(r"/([^/]+)/(.+)/(whip|whep)(?:/([\w-]{1,64}))?")
+_PATH: Final = re.compile(r"/([^/]+)/(.+)/(whip|whep)(?:/([\w-]{1,64})(/layer)?)?")
 _CORS: Final = [
     ("Access-Control-Allow-Origin", "*"),
     (
@@ -45,6 +47,7 @@ _PREFLIGHT: Final = [
 NONE: Final = "No such session"
 _ENDPOINT: Final = "OPTIONS, GET, HEAD, POST"
 _SESSION: Final = "OPTIONS, GET, HEAD, PATCH, DELETE"
+_LAYER: Final = "OPTIONS, GET, HEAD, POST, DELETE"
 _READING: Final = ("GET", "HEAD")
 _ANY: Final = "*"  # of If-Match: whatever the tag is
 _TEXT: Final = ("Content-Type", "text/plain; charset=utf-8")
@@ -111,9 +114,13 @@ class WhipApplication:
                 return []
             if match[4] is None:
                 return self._begin(match, environ, start)
-            return self._change(match[4], environ, start)
+            session = self._find(match[4])
+            if match[5]:
+                return self._layer(session, environ, start)
+            return self._change(session, environ, start)
         except RemoteError as error:
-            return _refuse(error, start, _SESSION if match and match[4] else _ENDPOINT)
+            of_session = _LAYER if match and match[5] else _SESSION
+            return _refuse(error, start, of_session if match and match[4] else _ENDPOINT)
 
     def _begin(self, match: re.Match[str], environ: Environ, start: Start) -> Iterable[bytes]:
         """Answer an offer: RFC 9725 §4.2."""
@@ -131,7 +138,9 @@ class WhipApplication:
         if left is None:
             raise RemoteError("A token, please, that allows this", 401)
         source = host, int(environ.get("REMOTE_PORT") or 0)
-        asked = Asked(app, name, sdp, source, left, query)
+        # WHEP §4.9 [extensions-are-optional]
+        layer = parse_qs(environ.get("QUERY_STRING", "")).get("layer", [""])[0]
+        asked = Asked(app, name, sdp, source, left, query, layer)
         try:
             begin = self._sessions.publish if kind == "whip" else self._sessions.play
             session, answer = begin(asked)
@@ -142,20 +151,48 @@ class WhipApplication:
             raise
         # WHEP §4.2.1 [created], §4.4.1 [etag-of-the-session]
         # RFC 9725 §4.2 [created], §4.3.1 [etag-of-the-session]
-        where = f"{environ['PATH_INFO']}/{session.id}".encode("latin-1")
-        headers = [("Content-Type", SDP), ("Location", quote(where)), ("ETag", _tag(session))]
+        where = quote(f"{environ['PATH_INFO']}/{session.id}".encode("latin-1"))
+        headers = [("Content-Type", SDP), ("Location", where), ("ETag", _tag(session))]
+        if _layered(session) is not None:
+            headers += layer_words.links(f"{where}/layer")
         # RFC 9725 §4.6 [created-may-have-links]
         # WHEP §4.7 [created-may-have-links] [links-name-servers]
         links = self._servers.of(kind, app, query, host)
         start("201 Created", [*_CORS, *headers, *links])
         return [answer]
 
-    def _change(self, identifier: str, environ: Environ, start: Start) -> Iterable[bytes]:
-        """End a session, or take candidates for it: RFC 9725 §4.2, §4.3.1."""
+    def _find(self, identifier: str) -> BrowserSession:
+        """The session of a secret name.  Raises RemoteError(404)."""
         session = self._sessions.find(identifier)
         if session is None:
             reason = self._sessions.reason(identifier)
             raise RemoteError(f"The session has ended: {reason}" if reason else NONE, 404)
+        return session
+
+    def _layer(self, session: BrowserSession, environ: Environ, start: Start) -> Iterable[bytes]:
+        """Tell a viewer the layers of its stream, or show it another one."""
+        viewer, method = _layered(session), environ["REQUEST_METHOD"]
+        if viewer is None:
+            raise RemoteError("This session has no layers", 404)
+        if method == "POST":
+            if _type_of(environ) != layer_words.JSON:
+                raise RemoteError(f"A layer is named in {layer_words.JSON}", 415)
+            viewer.choose_layer(layer_words.wanted(_body(environ)), viewer.clock())
+        elif method == "DELETE":
+            viewer.choose_layer("", viewer.clock())
+        elif method not in _READING:
+            raise RemoteError("A layer takes GET, POST and DELETE", 405)
+        kinds = [each.kind for each in session.offer.lines]
+        line = str(kinds.index("video"))
+        shown = layer_words.Shown(line, viewer.layers(viewer.clock()), viewer.layer)
+        is_event = method in _READING and layer_words.EVENTS in environ.get("HTTP_ACCEPT", "")
+        kind = layer_words.EVENTS if is_event else layer_words.JSON
+        start("200 OK", [*_CORS, ("Content-Type", kind), ("Cache-Control", "no-store")])
+        content = (layer_words.event if is_event else layer_words.told)(shown)
+        return [b"" if method == "HEAD" else content]
+
+    def _change(self, session: BrowserSession, environ: Environ, start: Start) -> Iterable[bytes]:
+        """End a session, or take candidates for it: RFC 9725 §4.2, §4.3.1."""
         method = environ["REQUEST_METHOD"]
         if method in _READING:
             return _empty(start)
@@ -229,6 +266,12 @@ def _query(environ: Environ) -> str:
     if token and "=" not in token.rstrip("="):  # which pads base64
         token = f"key={token}"
     return "&".join(filter(None, (token, environ.get("QUERY_STRING", ""))))
+
+
+def _layered(session: BrowserSession) -> BrowserViewer | None:
+    """The viewer of a session that may choose a layer."""
+    peer = session.peer
+    return peer if isinstance(peer, BrowserViewer) and peer.has_layers else None
 
 
 def _empty(start: Start) -> Iterable[bytes]:

@@ -35,7 +35,7 @@ def test_an_answer_names_the_servers(world):
     assert world.publish(**known).links == [STUN, turn]
     world.live()
     got = world.ask("POST", "/live/obs/whep", offer("audio", "h264", flow="recvonly"), **known)
-    assert got.status == 201 and got.links == [STUN, turn]
+    assert got.status == 201 and got.links[-2:] == [STUN, turn]  # behind those of layers
     assert "Link" in got.headers["Access-Control-Expose-Headers"]
 
 

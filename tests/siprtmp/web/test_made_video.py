@@ -3,14 +3,13 @@
 import pytest
 from support.gateway.h264_world import header_of, main_sps, tag_of
 from support.gateway.video_threads import Pretended, at_once
-from support.gateway.whip_world import LINES, World, offer
+from support.gateway.whip_world import LINES, RTP, World, offer, units
 
 from p2psip.rtp.payload.h264_access_units import IDR
 from rtmplite.flv.video import is_key_frame, is_sequence_header
 from siprtmp.media.video.video_worker import MAX_SECONDS
 from siprtmp.web.made_video import KEY_SECONDS
 
-RTP, STAP_A = 12, 24  # octets of a header; a type of packets
 STEP = 0.04  # s from frame to frame
 REORDERED = [(1, 80), (2, 120), (2, 0)]  # the third is shown before the second
 LINES["both"] = LINES["vp8"].replace(" 96\n", " 96 98\n", 1) + LINES["h264"].partition("\n")[2]
@@ -53,25 +52,6 @@ class Made(World):
 @pytest.fixture
 def world():
     return Made()
-
-
-def units(packets):
-    """The NAL units in packets of H.264, without their parameter sets."""
-    out = []
-    for packet in packets:
-        if packet[1] & 0x7F == 98:
-            out += unaggregated(packet[RTP:]) if packet[RTP] & 0x1F == STAP_A else [packet[RTP:]]
-    return [unit for unit in out if unit[0] & 0x1F in (1, IDR)]
-
-
-def unaggregated(payload):
-    """The units of an aggregation packet: RFC 6184 §5.7.1."""
-    out, at = [], 1
-    while at < len(payload):
-        size = int.from_bytes(payload[at : at + 2], "big")
-        out.append(payload[at + 2 : at + 2 + size])
-        at += 2 + size
-    return out
 
 
 def kinds(packets):

@@ -4,6 +4,7 @@ import io
 from types import SimpleNamespace
 
 from p2psip.nat.ice_lite import IceLite
+from p2psip.rtp.payload.h264_access_units import IDR
 from p2psip.sdp.jsep import BrowserEnd
 from rtmplite.live.streams import Registry
 from siprtmp.media.browser_transport import BrowserTransport
@@ -24,6 +25,9 @@ LINES = {
 }
 
 
+RTP, STAP_A = 12, 24  # octets of a header; a type of packets
+
+
 def offer(*kinds, flow="sendonly"):
     mids = " ".join(map(str, range(len(kinds))))
     head = f"v=0\no=page 3 4 IN IP4 192.0.2.7\ns=x\nt=0 0\na=group:BUNDLE {mids}\n"
@@ -33,6 +37,25 @@ def offer(*kinds, flow="sendonly"):
         for mid, kind in enumerate(kinds)
     ]
     return (head + "".join(lines)).encode()
+
+
+def units(packets):
+    """The NAL units in packets of H.264, without their parameter sets."""
+    out = []
+    for packet in packets:
+        if packet[1] & 0x7F == 98:
+            out += unaggregated(packet[RTP:]) if packet[RTP] & 0x1F == STAP_A else [packet[RTP:]]
+    return [unit for unit in out if unit[0] & 0x1F in (1, IDR)]
+
+
+def unaggregated(payload):
+    """The units of an aggregation packet: RFC 6184 §5.7.1."""
+    out, at = [], 1
+    while at < len(payload):
+        size = int.from_bytes(payload[at : at + 2], "big")
+        out.append(payload[at + 2 : at + 2 + size])
+        at += 2 + size
+    return out
 
 
 class World:
@@ -137,11 +160,15 @@ class World:
         """Have a browser play that connects at once: the place of its session, and its RTP."""
         got = self.ask("POST", f"/live/{name}/whep", sdp)
         assert got.status == 201
-        transport, heard = self.transports[-1], []
+        heard = []
+        self.connect(self.transports[-1], heard)
+        return got.headers["Location"], heard
+
+    def connect(self, transport, heard):
+        """Have a browser connect, and keep its RTP."""
         keep = lambda data: heard.append(data) or data  # noqa: E731
         transport._srtp = SimpleNamespace(is_on=True, protect_rtp=keep, protect_rtcp=bytes)
         transport.ice.remote = ("192.0.2.7", 5000)
         for line in transport._lines:
             line.on_ready()
         transport.on_connected(self.now)
-        return got.headers["Location"], heard

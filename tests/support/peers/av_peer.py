@@ -5,6 +5,7 @@ copy FROM TO SPEED       tags as they are, from a file or URL to a file or URL; 
 copy FROM TO SPEED loop  the same, over and over, until SIGINT
 vp8 FILE                 the same of VP8, which ffmpeg's muxer has no tags for, by ours
 film CODEC FILE SECONDS  pictures that carry their number, as `numbered_frames` has them
+layers FILE SECONDS      the same in two tracks of H.264: the second one smaller, from `SECOND` on
 numbers FILE             the number of each picture of a film, whatever its codec
 decode FILE              one line per track: codec, frames decoded, width or sample rate
 """
@@ -27,6 +28,7 @@ from siprtmp.media.transcode.video_decoder import VideoDecoder
 FRAMES, RATE = 48, 24
 WIDTH, HEIGHT, BITS = 320, 240, 16  # of numbered pictures
 NUMBERED_RATE = 15
+SECOND = 1 << 14  # the first number of a second track
 SOUND = ("libopus", "flac", "aac", "ac3", "eac3")
 OPTIONS = {
     "libx265": {"preset": "ultrafast", "x265-params": "keyint=12:bframes=2:log-level=none"},
@@ -117,12 +119,31 @@ def film(codec: str, path: str, seconds: str) -> None:
             output.mux(stream.encode(frame))
 
 
-def numbered(count: int):
-    """Columns of black and white, column k for bit k of the number."""
+def layers(path: str, seconds: str) -> None:
+    """Key frames come each second, in both tracks at once."""
+    count = NUMBERED_RATE * int(seconds)
+    with av.open(path, "w", format="flv") as output:
+        streams = []
+        for parts in (1, 2):
+            stream = output.add_stream("libx264", rate=NUMBERED_RATE)
+            stream.width, stream.height, stream.pix_fmt = WIDTH // parts, HEIGHT // parts, "yuv420p"
+            stream.time_base = Fraction(1, NUMBERED_RATE)
+            stream.options = {"preset": "ultrafast", "tune": "zerolatency", "g": "15"}
+            streams.append(stream)
+        pictures_of = zip(numbered(count), numbered(count, SECOND, 2), strict=True)
+        for pair in (*pictures_of, (None, None)):
+            for stream, frame in zip(streams, pair, strict=True):
+                output.mux(stream.encode(frame))
+
+
+def numbered(count: int, first: int = 0, parts: int = 1):
+    """Columns of black and white, column k for bit k of the number; sides divided by `parts`."""
+    width, height = WIDTH // parts, HEIGHT // parts
     for at in range(count):
-        row = np.repeat([235 if at >> bit & 1 else 16 for bit in range(BITS)], WIDTH // BITS)
-        image = np.full((HEIGHT * 3 // 2, WIDTH), 128, np.uint8)
-        image[:HEIGHT] = row
+        number = first + at
+        row = np.repeat([235 if number >> bit & 1 else 16 for bit in range(BITS)], width // BITS)
+        image = np.full((height * 3 // 2, width), 128, np.uint8)
+        image[:height] = row
         frame = av.VideoFrame.from_ndarray(image, format="yuv420p")
         frame.pts, frame.time_base = at, Fraction(1, NUMBERED_RATE)
         yield frame
@@ -214,6 +235,7 @@ if __name__ == "__main__":
         "vp8": vp8,
         "copy": copy,
         "film": film,
+        "layers": layers,
         "numbers": numbers,
         "decode": decode,
     }

@@ -5,11 +5,17 @@ Field §"HEVC and AV1 by number".
 """
 
 from collections.abc import Container
+from dataclasses import replace
 from typing import Final, NamedTuple
 
-from rtmplite.flv.enhanced import four_cc_text
-from rtmplite.flv.enhanced_raw import VIDEO_MULTITRACK, codecs
-from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoPacketType
+from rtmplite.flv.enhanced import MOD_EX, four_cc_text
+from rtmplite.flv.enhanced_raw import VIDEO_MULTITRACK, codecs, track_ids
+from rtmplite.flv.enhanced_video import (
+    ExVideoTag,
+    VideoFourCc,
+    VideoPacketType,
+    VideoTrack,
+)
 from rtmplite.flv.video import (
     CODEC_NAMES,
     AvcPacketType,
@@ -27,6 +33,9 @@ FOUR_CCS: Final = {H264: VideoFourCc.AVC, H265: VideoFourCc.HEVC, VP8: VideoFour
 _NUMBERS: Final = {int(CodecId.AVC): H264, int(FieldCodecId.HEVC): H265}
 _NAMES: Final = {int(number): name for name, number in FOUR_CCS.items()}
 _CODED: Final = (VideoPacketType.CODED_FRAMES, VideoPacketType.CODED_FRAMES_X)
+_STARTS: Final = (VideoPacketType.SEQUENCE_START, VideoPacketType.MPEG2TS_SEQUENCE_START)
+SEVERAL: Final = 0x86  # bits of the first octet of a tag that may name its tracks
+DEFAULT: Final = 0  # the track: E-RTMP v2 §"Multitrack Media Message Guidelines"
 
 
 def codec_of(body: bytes) -> str:
@@ -34,6 +43,37 @@ def codec_of(body: bytes) -> str:
     if body[:1] >= b"\x80":
         return _NAMES.get(codecs(body, VIDEO_MULTITRACK).get(0, 0), "")
     return _NUMBERS.get(body[0] & 0x0F, "") if body else ""
+
+
+def has_several_tracks(body: bytes) -> bool:
+    """Whether a tag names its tracks, though it may have one alone: E-RTMP v2 §"Enhanced Video"."""
+    return body[:1] >= b"\x80" and body[0] & 0x0F in (VIDEO_MULTITRACK, MOD_EX)
+
+
+def is_of_default(body: bytes) -> bool:
+    """Whether a tag has the track that is shown where none is chosen, perhaps among others."""
+    return not has_several_tracks(body) or DEFAULT in track_ids(body, VIDEO_MULTITRACK)
+
+
+def tracks_of(body: bytes) -> list[tuple[int, bytes]]:
+    """The tracks of a tag, and a tag of each alone: E-RTMP v2 §"Enhanced Video".
+
+    A tag that names tracks, and has neither headers nor frames, gives none.  Raises RemoteError for
+    what is broken.
+    """
+    if not has_several_tracks(body):
+        return [(DEFAULT, body)]
+    tag = ExVideoTag.parse(body)
+    if tag.packet_type not in (*_STARTS, *_CODED):
+        return []
+    return [
+        (each.track_id, bytes(ExVideoTag(tag.frame_type, tag.packet_type, (_alone(each),))))
+        for each in tag.tracks
+    ]
+
+
+def _alone(track: VideoTrack) -> VideoTrack:
+    return replace(track, track_id=DEFAULT)
 
 
 class VideoContent(NamedTuple):
@@ -69,7 +109,7 @@ def _numbered(body: bytes, known: Container[int]) -> VideoContent | None:
 
 def _enhanced(body: bytes, known: Container[int]) -> VideoContent | None:
     tag = ExVideoTag.parse(body)
-    track = next((each for each in tag.tracks if not each.track_id), None)
+    track = next((each for each in tag.tracks if each.track_id == DEFAULT), None)
     if track is None or tag.packet_type == VideoPacketType.METADATA:
         return None
     if track.four_cc not in known:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rtmplite.flv.video import is_key_frame, is_sequence_header
-from siprtmp.media.translate.video_tag import codec_of
+from siprtmp.media.translate.video_tag import SEVERAL, codec_of, is_of_default
 
 MAX_OCTETS: Final = 512 * 1024  # four seconds of good video; it leaves at once, so no more
 
@@ -37,15 +37,25 @@ class GopCache:
         return bool(self._frames)
 
     def put(self, timestamp: int, payload: bytes) -> None:
-        """Take the body of a video message of RTMP time `timestamp` (ms)."""
+        """Take the body of a video message of RTMP time `timestamp` (ms), of the default track."""
         if is_sequence_header(payload):
-            self._header = timestamp, payload
+            if is_of_default(payload):
+                self._header = timestamp, payload
+                self._begin(codec_of(payload))
+            return
+        if is_key_frame(payload):
+            if not is_of_default(payload):
+                return
             self._begin(codec_of(payload))
-        elif is_key_frame(payload):
-            self._begin(codec_of(payload))
-            self._add(timestamp, payload)
-        elif self._frames:
-            self._add(timestamp, payload)
+        elif not (self._frames and payload) or (
+            payload[0] & SEVERAL == SEVERAL and not is_of_default(payload)
+        ):
+            return
+        self._octets += len(payload)
+        if self._octets > self._limit:
+            self._begin(self.codec)
+        else:
+            self._frames.append((timestamp, payload))
 
     def clear(self) -> None:
         """Forget all, when the publisher has ended."""
@@ -56,10 +66,3 @@ class GopCache:
         self.codec = codec
         self._frames.clear()
         self._octets = 0
-
-    def _add(self, timestamp: int, payload: bytes) -> None:
-        self._octets += len(payload)
-        if self._octets > self._limit:
-            self._begin(self.codec)
-        else:
-            self._frames.append((timestamp, payload))

@@ -2,6 +2,8 @@
 
 from support.gateway.video_rig import HEADER, idr, inter, tag
 
+from rtmplite.flv.enhanced import MultitrackType
+from rtmplite.flv.enhanced_video import ExVideoTag, VideoFourCc, VideoTrack
 from siprtmp.media.video.gop_cache import GopCache
 
 
@@ -40,3 +42,21 @@ def test_the_codec_is_known_also_of_a_group_that_is_too_long():
     assert group.codec == "h264"
     group.clear()
     assert group.codec == ""
+
+
+def test_other_tracks_than_the_default_one_are_not_for_it():
+    """Their headers and key frames come at the same times, and no decoder of it knows them."""
+    group, key = GopCache(), tag(idr(1), key=True)
+    for at, body in enumerate([HEADER, other(0), key, other(1)]):
+        group.put(at, body)
+    assert list(group) == [(2, HEADER), (2, key)] and group.codec == "h264"
+    both = other(1, 0, 1)
+    group.put(4, both)
+    assert list(group) == [(4, HEADER), (4, both)] and group.codec == "h264"
+
+
+def other(packet_type, *tracks):
+    """A header or a key frame of H.264, of track 1 or of these."""
+    each = tuple(VideoTrack(VideoFourCc.AVC, b"data", number) for number in tracks or (1,))
+    layout = MultitrackType.MANY_TRACKS if tracks else MultitrackType.ONE_TRACK
+    return bytes(ExVideoTag(1, packet_type, each, layout))
