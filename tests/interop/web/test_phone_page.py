@@ -24,6 +24,7 @@ PITCH = """
   return bins.indexOf(Math.max(...bins)) * window.heard.context.sampleRate / window.heard.fftSize;
 """
 
+SECOND = 16_000  # octets of a recording
 WHISTLED = 440  # Hz, the usual of an oscillator
 # The microphone has a tone, which no suppression of noise takes away; the camera sees small and
 # blue pictures, and the screen that Chromium invents is green.
@@ -149,6 +150,8 @@ def test_a_page_answers_a_phone_and_transfers_it(start, server, page, phone):
     desk.wait_event("CALL_ESTABLISHED")
     says(page, "Transferred")
     server.wait_status({"calls": 0, "browsers": 0, "proxied_dialogs": 1})
+    recording = next(desk.folder.glob("dump-*-dec.wav"))
+    desk.wait_until(lambda: recording.stat().st_size > SECOND, what="sound")
     desk.hangup()
     desk.wait_event("CALL_CLOSED")
     samples, rate = desk.heard()
