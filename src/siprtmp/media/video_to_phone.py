@@ -275,11 +275,20 @@ class VideoToPhone:
         idle, dropped = pacer.deadline is None, pacer.dropped
         for due in pacer.put(at, item, now):
             self._send(due, now)
-        self._skipping |= pacer.dropped != dropped
+        self._skip_since(dropped)
         if idle and pacer.deadline is not None:
             self._wake()
         if pacer.is_ahead:
             self._hold_back(True)
+
+    def _skip_since(self, dropped: int) -> None:
+        """Skip to a key frame, and ask for one, if the pacer has dropped more than these.
+
+        A browser sends none that nobody has asked for.  The pacer drops at most once a second.
+        """
+        if self.pacer.dropped != dropped:
+            self._skipping = True
+            self._want_key_frame()
 
     def _send(self, item: Item, now: float) -> None:
         is_key, packets, timestamp, payload = item
@@ -318,7 +327,7 @@ class VideoToPhone:
         """Send the frame that is due: RFC 3550 §5.1."""
         dropped = self.pacer.dropped
         due = self.pacer.tick(now)
-        self._skipping |= self.pacer.dropped != dropped
+        self._skip_since(dropped)
         for item in due:
             self._send(item, now)
         if self.pacer.has_room:

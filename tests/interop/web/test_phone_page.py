@@ -24,22 +24,42 @@ PITCH = """
   return bins.indexOf(Math.max(...bins)) * window.heard.context.sampleRate / window.heard.fftSize;
 """
 
+SECOND = 16_000  # octets of a recording
 WHISTLED = 440  # Hz, the usual of an oscillator
-# The microphone has a tone, which no suppression of noise takes away.
-WHISTLE = """
+# The microphone has a tone, which no suppression of noise takes away; the camera sees small and
+# blue pictures, and the screen that Chromium invents is green.
+OWN_MEDIA = """
   const media = navigator.mediaDevices, ask = media.getUserMedia.bind(media);
   media.getUserMedia = async (wanted) => {
-    const stream = await ask(wanted), sound = new AudioContext();
+    const stream = await ask({ audio: wanted.audio }), sound = new AudioContext();
     const out = sound.createMediaStreamDestination(), tone = new OscillatorNode(sound);
     tone.connect(out);
     tone.start();
-    stream.getAudioTracks().forEach((track) => stream.removeTrack(track));
+    stream.getTracks().forEach((track) => stream.removeTrack(track));
     stream.addTrack(out.stream.getTracks()[0]);
+    if (!wanted.video) return stream;
+    const canvas = Object.assign(document.createElement("canvas"), { width: 160, height: 120 });
+    const paint = canvas.getContext("2d");
+    let at = 0;
+    setInterval(() => {
+      paint.fillStyle = `rgb(0 0 ${200 + ++at % 50})`;
+      paint.fillRect(0, 0, 160, 120);
+    }, 200);
+    stream.addTrack(canvas.captureStream().getTracks()[0]);
     return stream;
   };
+  const show = media.getDisplayMedia.bind(media);
+  media.getDisplayMedia = () => show({ video: { width: 320, frameRate: 5 } });
+"""
+# The colour of what the page sees.
+COLOUR = """
+  const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 });
+  const paint = canvas.getContext("2d");
+  paint.drawImage(document.querySelector("active-calls video"), 0, 0, 1, 1);
+  const [red, green, blue] = paint.getImageData(0, 0, 1, 1).data;
+  return Math.max(red, green, blue) < 50 ? "" : green > blue ? "green" : "blue";
 """
 HEARD = "/[1-9]\\d* kbit.s in/.test(document.querySelector('.quality').textContent)"
-SHOWN = "document.querySelector('active-calls video')?.videoWidth > 0"
 
 
 @pytest.fixture
@@ -49,18 +69,26 @@ def server(gateway, tmp_path):
     )
 
 
-def sign_in(start, server, name):
+def address(server):
+    return f"http://{server.listeners['http']}/phone/"
+
+
+def sign_in(browser, name):
     """The phone of a user, signed in."""
-    browser = start(DrivenBrowser, f"http://{server.listeners['http']}/phone/")
+    browser.run(OWN_MEDIA)
     browser.fill("Password", PASSWORD, submits=False)
     browser.fill("Name", f"{name}@127.0.0.1")
     says(browser, f"Signed in as {name}")
     return browser
 
 
+def sees(browser, colour):
+    browser.wait_until(lambda: browser.run(COLOUR) == colour, what=colour, timeout=60)
+
+
 @pytest.fixture
 def page(start, server):
-    return sign_in(start, server, "alice")
+    return sign_in(start(DrivenBrowser, address(server)), "alice")
 
 
 @pytest.fixture
@@ -79,7 +107,6 @@ def says(browser, text):
 @pytest.mark.needs("baresip", "chromium")
 def test_a_page_calls_a_phone(server, page, phone):
     """Both see and hear, keys and messages go both ways, and the page hangs up."""
-    page.run(WHISTLE)
     page.fill("Number or address", f"bob@{server.sip}")
     phone.wait_event("CALL_ESTABLISHED")
     says(page, "In a call")
@@ -101,8 +128,9 @@ def test_a_page_calls_a_phone(server, page, phone):
 
 
 @pytest.mark.needs("baresip", "chromium")
-def test_a_phone_calls_a_page(server, page, phone):
-    """It rings there; the user declines, and then answers, and holds; the phone hangs up."""
+def test_a_page_answers_a_phone_and_transfers_it(start, server, page, phone):
+    """The user declines, then answers and holds; the phone calls whom the user names, or stays."""
+    desk = start(Baresip, "carol", registrar=server.sip, password=PASSWORD, hz=1200)
     phone.dial(f"sip:alice@{server.sip}")
     says(page, "bob calls")
     page.press("Decline")
@@ -116,15 +144,24 @@ def test_a_phone_calls_a_page(server, page, phone):
     says(page, "On hold")
     page.press("Hold")
     says(page, "In a call")
-    phone.hangup()
-    says(page, "Ended")
-    server.wait_status({"calls": 0, "browsers": 0})
+    page.fill("Transfer to", "nobody")
+    says(page, "Not transferred: 480")
+    page.fill("Transfer to", "carol")
+    desk.wait_event("CALL_ESTABLISHED")
+    says(page, "Transferred")
+    server.wait_status({"calls": 0, "browsers": 0, "proxied_dialogs": 1})
+    recording = next(desk.folder.glob("dump-*-dec.wav"))
+    desk.wait_until(lambda: recording.stat().st_size > SECOND, what="sound")
+    desk.hangup()
+    desk.wait_event("CALL_CLOSED")
+    samples, rate = desk.heard()
+    assert tone_fraction(trimmed(samples, rate), rate, 900) > 0.9
 
 
 @pytest.mark.needs("chromium")
-def test_a_page_calls_a_page(start, server, page):
+def test_a_page_calls_a_page_and_shows_its_screen(server, page):
     """They see that the other is there, and then hear and see it."""
-    other = sign_in(start, server, "carol")
+    other = sign_in(page.tab(address(server)), "carol")
     page.until("document.querySelector('people-view').textContent.includes('carol')", "carol")
     page.run("location.hash = '#people'")
     page.press("Call carol@127.0.0.1")
@@ -132,12 +169,16 @@ def test_a_page_calls_a_page(start, server, page):
     other.press("Answer")
     for each in (page, other):
         says(each, "In a call")
-        each.until(HEARD, "bits")
-        each.until(SHOWN, "the other's picture")
+        hears(each, WHISTLED)
+        sees(each, "blue")
+    page.press("Share screen")
+    sees(other, "green")
+    page.press("Share screen")
+    sees(other, "blue")
     other.press("Hang up")
-    says(page, "Ended")
+    says(page, "Ended: they hung up")
     server.wait_status({"calls": 0, "browsers": 0})
-    other.stop()
+    other.close()
     page.until("!document.querySelector('people-view').textContent.includes('carol')", "alone")
 
 

@@ -86,14 +86,16 @@ class Phone extends EventTarget {
   }
 
   show(row) {
-    if (row.state === "up") this.call.since ??= Date.now();
     this.call.row = { ...this.call.row, ...row };
     this.changed("call");
   }
 
+  /** The address of somebody; a name alone is one of the user's own domain. */
+  whole(to) { return /[@:]/.test(to) ? to : `${to}@${this.user.split("@")[1]}`; }
+
   /** Call somebody. @param {string} to @param {boolean} picture */
   async dial(to, picture) {
-    const address = /[@:]/.test(to) ? to : `${to}@${this.user.split("@")[1]}`;
+    const address = this.whole(to);
     await this.begin({ callee: address, direction: "out", state: "ringing" }, picture);
     try {
       const id = await this.tree.post("/call", { from: this.name, to: address });
@@ -130,7 +132,7 @@ class Phone extends EventTarget {
     const own = await capture(picture);
     notice("");
     const way = { publish: new Way((sdp) => this.offer("publish", sdp)), play: new Way((sdp) => this.offer("play", sdp)) };
-    this.call = { id: "", row, own, ways: way, chat: [], since: null, shared: null };
+    this.call = { id: "", row, own, ways: way, chat: [], shared: null, isHeld: false };
     way.play.addEventListener("track", () => this.changed("call"));
     try {
       await way.play.receive();
@@ -158,8 +160,26 @@ class Phone extends EventTarget {
     if (kind !== "NOTIFY" || !this.call) return;
     if (data.message) this.call.chat.push({ from: nameOf(this.other), text: data.message });
     if (data.digits) notice(say("pressed", data.digits));
-    if (data.event === "transferred") notice(say("transferred"));
+    if (data.event === "held" || data.event === "resumed") this.call.isHeld = data.event === "held";
+    if (data.event === "transferred") this.transferred(data.reason);
     this.changed("chat");
+  }
+
+  /** Have the other call somebody else. */
+  transfer(to) {
+    const address = this.whole(to);
+    return this.tell({ transfer: /^(sips?|tel):/i.test(address) ? address : `sip:${address}` });
+  }
+
+  /** What becomes of that, as a status and its reason: RFC 3515 §2.4.5. */
+  transferred(said) {
+    const status = parseInt(said, 10);
+    if (status < 200) notice(say("transferring", said));
+    else if (status >= 300) notice(say("notTransferred", said), true);
+    else {
+      this.hangUp().catch(() => {}); // the other may have hung up already
+      notice(say("transferred"));
+    }
   }
 
   get other() {
@@ -173,11 +193,9 @@ class Phone extends EventTarget {
 
   async hangUp() {
     const { id } = this.call;
-    try {
-      if (id) await this.tree.delete(`/call/${id}`);
-    } finally {
-      this.finish("");
-    }
+    const ended = id && this.tree.delete(`/call/${id}`);
+    this.finish(""); // before the tree tells why it has ended
+    await ended;
   }
 
   /** Show the screen instead of the camera, until it is asked for again. */
@@ -204,7 +222,7 @@ class Phone extends EventTarget {
     if (!call) return;
     Object.values(call.ways).forEach((way) => way.close());
     for (const stream of [call.own, call.shared]) stream?.getTracks().forEach((track) => track.stop());
-    if (reason) notice(say("ended", reason));
+    if (reason) notice(say("ended", reason === "BYE" ? say("theyHungUp") : reason));
     this.changed("call");
   }
 }
@@ -297,9 +315,8 @@ customElements.define("active-calls", class extends View {
     }
     if (this.drawn !== call) this.build(call);
     const { row } = call;
-    const held = row.held ? say("holding") : row.state === "up" ? say("connected") : say("ringing");
-    this.state.textContent = held;
     const isUp = row.state === "up";
+    this.state.textContent = say(row.held ? "holding" : call.isHeld ? "held" : isUp ? "connected" : "ringing");
     for (const each of this.needsUp) each.disabled = !isUp;
     press(this.hold, row.held);
     press(this.screen, call.shared !== null);
@@ -348,7 +365,7 @@ customElements.define("active-calls", class extends View {
       call.chat.push({ from: phone.name, text });
       phone.changed("chat");
     });
-    const transfer = line("transfer", "transferNow", (to) => phone.tell({ transfer: to.includes(":") ? to : `sip:${to}` }));
+    const transfer = line("transfer", "transferNow", (to) => phone.transfer(to));
     this.lines = make("ul", { className: "plain chat" });
     this.needsUp = [this.hold, chat.submit, transfer.submit, ...keys.children];
     this.replaceChildren(make("section", { className: "card", "aria-label": say("callWith", other) },

@@ -15,5 +15,6 @@ export const TABLES = {
     self: "Your picture", send: "Send", signedIn: "Signed in as {0}", speaker: "Loudspeaker", stop: "Stop",
     stream: "Name of the stream", title: "Phone", toCall: "Call", toDevices: "Devices", toPeople: "People", toWatch: "Watch",
     welcome: "Sign in to call, to be called, and to watch. Where only this machine reaches the gateway, any name will do, without a password.", transfer: "Transfer to", transferNow: "Transfer", transferred: "Transferred",
+    transferring: "Transferring: {0}", notTransferred: "Not transferred: {0}", theyHungUp: "they hung up", held: "They have put you on hold",
   },
 };
