@@ -509,3 +509,42 @@ def test_calls_come_and_go_for_the_memory():
     with Gateway(two_cores()[0]) as gateway:
         bench_memory._calls(gateway, peer, 2)  # each is answered, and ended by a BYE
         assert bench_memory.resident(gateway) > 1024
+
+
+def test_a_generator_reads_frames_however_they_are_cut():
+    import tree_load
+
+    whole = b"".join(
+        bytes([0x80 | opcode]) + size + body
+        for opcode, size, body in (
+            (tree_load.TEXT, b"\x05", b"hello"),
+            (tree_load.PING, b"\x00", b""),
+            (tree_load.TEXT, b"\x7e" + (300).to_bytes(2), b"x" * 300),
+        )
+    )
+    data, found = bytearray(), []
+    for octet in whole:
+        data.append(octet)
+        found += tree_load.frames(data)
+    assert found == [(1, b"hello"), (9, b""), (1, b"x" * 300)] and not data
+
+
+def test_each_subscriber_of_the_tree_hears_each_event(monkeypatch, tmp_path):
+    """Own design: how late it may be is for an idle machine to say."""
+    import bench_tree
+    import results
+    from cpu import Usage, two_cores
+    from gateway import Gateway
+    from load import Tally
+
+    with Gateway(two_cores()[0], "--http", "127.0.0.1:0", "--sip", "off") as gateway:
+        usage, tally, kb = bench_tree.measure(gateway, 8, 5, 0.0001)
+    assert tally.sent == tally.received == len(tally.late_ns) >= 5
+    assert usage.cpu > 0 and min(tally.late_ns) > 0
+    usage = Usage(1.0, 0.5, 2000.0)
+    late = bench_tree.line(9, 5, usage, Tally(10, 10, [21_000_000] * 10), kb)
+    good = bench_tree.line(9, 5, usage, Tally(10, 10, [19_000_000] * 10), kb)
+    lost = bench_tree.line(9, 5, usage, Tally(10, 9, [19_000_000] * 9), kb)
+    assert late.void and lost.void and not good.void and good.figures["us each"] == 50_000
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    assert results.read(results.save("tree", [good, late])) == [good, late]
