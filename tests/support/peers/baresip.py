@@ -110,9 +110,7 @@ class Baresip(Process):
         self._replies: dict[str, dict[str, Any]] = {}
         self._control: socket.socket | None = None
         self._buffer = b""
-        channels = 2 if codecs.endswith("/2") else 1  # the source must have those of the codec
-        self._tone, seconds = folder / "tone.wav", max(120, MOST_OCTETS // (2 * channels * rate))
-        write_wav(self._tone, tone(hz, 1, rate, level), rate, channels, times=seconds)
+        self._write_tone(tone(hz, 1, rate, level), rate, channels=2 if codecs[-2:] == "/2" else 1)
         self._modules = with_srtp() if srtp else MODULES
         self._write_config(rate, ca, mirror, film, rtcp_mux)
         options = [f"answermode={answer}", f"audio_codecs={codecs}", "ptime=20"]
@@ -127,6 +125,12 @@ class Baresip(Process):
         (folder / "accounts").write_text(line)
         (folder / "contacts").write_text(f'"them" <{contact}>\n' if contact else "")
         self.argv = [program, "-f", str(folder), "-v", "-s"]  # -s: SIP trace in the log
+
+    def _write_tone(self, second: Samples, rate: int, channels: int) -> None:
+        """Write what it says, with the channels that its codec has."""
+        self._tone = self.folder / "tone.wav"
+        seconds = max(120, MOST_OCTETS // (2 * channels * rate))
+        write_wav(self._tone, second, rate, channels, times=seconds)
 
     def _write_config(
         self, rate: int, ca: Path | None, mirror: bool, film: Path | None, rtcp_mux: bool
