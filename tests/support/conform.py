@@ -1,6 +1,7 @@
 """Running the cases of conform in tests: outcomes as dictionaries of names."""
 
 import gevent
+from support.peers.process import PATIENCE
 
 from rtclab.conform.runner import Outcome, run
 
@@ -12,6 +13,19 @@ def judged(suite, targets, *groups, timeout):
         for target, group in zip(targets, groups, strict=True)
     ]
     return [result for job in jobs for result in job.get()]
+
+
+def patiently(suite, target, cases, timeout, known):
+    """Results in `timeout` seconds; what a target is known to meet has PATIENCE, if it is late.
+
+    `known` are the names of the cases that it does not meet, most of which wait to the end.
+    """
+    results = run(suite, target, cases, timeout)
+    late = {each.case for each in results if each.outcome is Outcome.UNMET} - {
+        each for each in cases if each.name in known
+    }
+    again = run(suite, target, [each for each in cases if each in late], PATIENCE)
+    return [*(each for each in results if each.case not in late), *again]
 
 
 def unmet(results):

@@ -7,7 +7,7 @@ import dpkt
 import pytest
 from support.gateway.accounts import PASSWORD, users_file
 from support.peers.baresip import PHONE_PORTS, Baresip
-from support.peers.peers import G711_ALAW, Ffmpeg, RtmpDump, decode_audio
+from support.peers.peers import G711_ALAW, LASTING, Ffmpeg, RtmpDump, decode_audio
 from support.peers.process import Process, require
 from support.peers.tones import tone_fraction, trimmed
 
@@ -74,7 +74,7 @@ def test_a_phone_calls_a_waiting_name(start, gateway, tmp_path):
     server = gateway("--users", users_file(tmp_path, "bob"), "--sip-t1", "50")
     idle = server.status()
     url = server.url("call", "studio")
-    publisher = start(Ffmpeg.publish, url, hz=600, seconds=30, codecs=G711_ALAW)
+    publisher = start(Ffmpeg.publish, url, hz=600, seconds=LASTING, codecs=G711_ALAW)
     heard = tmp_path / "heard.flv"
     player = start(Ffmpeg.play, url, to=heard)
     phone = start(
@@ -144,7 +144,7 @@ def test_a_failed_call_ends_the_publish_with_the_sip_status(start, gateway, answ
     phone = start(Baresip, "bob", registrar=server.sip, answer="manual")
     user = "bob" if answer == "decline" else "carol"
     url = server.url("call", f"{user}@{server.sip}")
-    publisher = start(Ffmpeg.publish, url, seconds=10)
+    publisher = start(Ffmpeg.publish, url, seconds=LASTING)
     if answer == "decline":
         phone.wait_event("CALL_INCOMING")
         phone.hangup()
@@ -169,7 +169,7 @@ def test_a_stream_calls_as_the_user_it_is_told_to_be(start, gateway, tmp_path):
 def test_a_publisher_that_dies_hangs_up(start, gateway):
     server = gateway()
     phone = start(Baresip, "bob", registrar=server.sip)
-    publisher = start(Ffmpeg.publish, server.url("call", f"bob@{server.sip}"), seconds=30)
+    publisher = start(Ffmpeg.publish, server.url("call", f"bob@{server.sip}"), seconds=LASTING)
     phone.wait_event("CALL_ESTABLISHED")
     publisher.child.kill()
     phone.wait_event("CALL_CLOSED")
@@ -180,7 +180,7 @@ def test_a_publisher_that_dies_hangs_up(start, gateway):
 def test_the_gateway_ends_calls_when_it_is_stopped(start, gateway):
     server = gateway()
     phone = start(Baresip, "bob", registrar=server.sip)
-    publisher = start(Ffmpeg.publish, server.url("call", f"bob@{server.sip}"), seconds=30)
+    publisher = start(Ffmpeg.publish, server.url("call", f"bob@{server.sip}"), seconds=LASTING)
     phone.wait_event("CALL_ESTABLISHED")
     assert server.stop() == 0
     phone.wait_event("CALL_CLOSED")

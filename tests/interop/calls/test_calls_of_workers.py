@@ -14,7 +14,7 @@ from support.gateway.gateway import Gateway
 from support.gateway.richclient import AUDIO, RichClient, wait_for
 from support.gateway.workers import TRIES, lines, one_at, worker_in, workers_of
 from support.peers.baresip import Baresip
-from support.peers.peers import G711_ALAW, Ffmpeg, Kamailio, decode_audio
+from support.peers.peers import G711_ALAW, LASTING, Ffmpeg, Kamailio, decode_audio
 from support.peers.process import PATIENCE
 from support.peers.tones import from_alaw, tone, tone_fraction
 from support.sip.phones import answering
@@ -45,7 +45,7 @@ def waiting_at(start, gateway, worker, name="studio", hz=600) -> Ffmpeg:
     url = gateway.url("call", name)
     return one_at(
         *(gateway, worker, "call-wait"),
-        lambda: start(Ffmpeg.publish, url, hz=hz, seconds=90, codecs=G711_ALAW),
+        lambda: start(Ffmpeg.publish, url, hz=hz, seconds=LASTING, codecs=G711_ALAW),
     )
 
 

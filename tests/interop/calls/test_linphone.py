@@ -5,7 +5,7 @@ from support.gateway.accounts import PASSWORD, users_file
 from support.gateway.richclient import RichClient
 from support.peers.baresip import Baresip
 from support.peers.linphone import Linphone
-from support.peers.peers import Ffmpeg, RtmpDump, decode_audio
+from support.peers.peers import LASTING, Ffmpeg, RtmpDump, decode_audio
 from support.peers.tones import tone_fraction, trimmed
 
 SECONDS = 5
@@ -72,7 +72,7 @@ def test_ffmpeg_calls_a_speex_phone(start, server, phone, watch, rate):
 def test_a_speex_phone_calls_a_waiting_name(start, server, phone, watch, rate):
     """Covers RFC 5574 §3.3."""
     url = server.url("call", "studio")
-    publisher = start(Ffmpeg.publish, url, hz=OURS, seconds=60, codecs=SPEEX)
+    publisher = start(Ffmpeg.publish, url, hz=OURS, seconds=LASTING, codecs=SPEEX)
     player = start(RtmpDump, url)
     server.wait_status({"names": 1, "players": 1})
     phone.command(f"call sip:studio@{server.sip}")

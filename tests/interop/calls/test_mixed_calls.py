@@ -8,7 +8,7 @@ from interop.streams.test_record import probe
 from support.gateway.accounts import PASSWORD, users_file
 from support.peers import numbered_frames
 from support.peers.baresip import Baresip
-from support.peers.peers import Ffmpeg, decode_audio
+from support.peers.peers import LASTING, Ffmpeg, decode_audio
 from support.peers.process import require
 from support.peers.rtmp_servers import Player, Server
 from support.peers.tones import levels
@@ -37,7 +37,7 @@ def test_both_sides_are_recorded_and_pushed(start, gateway, tmp_path):
         *("--mix-calls", "--record", str(here)),
         *("--push", f"mixed/*={far.url('{name}')}"),
     )
-    publisher = start(Ffmpeg.publish, server.url("call", "studio"), hz=SAID, seconds=60)
+    publisher = start(Ffmpeg.publish, server.url("call", "studio"), hz=SAID, seconds=LASTING)
     phone = start(Baresip, "bob", hz=HEARD)
     server.wait_status({"names": 1})
     phone.dial(f"sip:studio@{server.sip}")
@@ -87,7 +87,7 @@ def test_both_pictures_are_seen_side_by_side_and_each_side_is_recorded(start, ga
     phone = start(Baresip, "bob", registrar=server.sip, password=PASSWORD, hz=HEARD, film=film)
     name = f"bob@{server.sip}"
     player = start(Player, server.url("mixed", name))
-    publisher = start(publish, server.url("call", name), seconds=60)
+    publisher = start(publish, server.url("call", name), seconds=LASTING)
     phone.wait_event("CALL_ESTABLISHED")
     player.wait_until(lambda: player.output.count("video") > PICTURES, what="pictures")
     phone.hangup()

@@ -8,7 +8,7 @@ from interop.streams.test_relay import is_tail
 from support.certificates import certificate
 from support.peers import numbered_frames
 from support.peers.baresip import Baresip
-from support.peers.peers import Ffmpeg, NginxRtmp
+from support.peers.peers import LASTING, Ffmpeg, NginxRtmp
 from support.peers.process import free_port
 from support.peers.rtmp_servers import Player, Server, media, without_end
 
@@ -36,7 +36,7 @@ def test_a_call_is_pushed_to_two_servers_and_again_to_one_that_comes_back(start,
     here = start(Player, server.url("call", "studio"))
     watched = {peer: tmp_path / f"{number}.flv" for number, peer in enumerate((nginx, far))}
     watching = [start(Ffmpeg.play, peer.url("studio"), to=to) for peer, to in watched.items()]
-    start(Ffmpeg.publish, server.url("call", "studio"), seconds=90)
+    start(Ffmpeg.publish, server.url("call", "studio"), seconds=LASTING)
     film = numbered_frames.film(tmp_path / "film.mp4", 1)
     phone = start(Baresip, "bob", hz=900, film=film)
     server.wait_status({"names": 1})

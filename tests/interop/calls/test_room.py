@@ -2,8 +2,8 @@
 
 import pytest
 from support.peers.baresip import Baresip
-from support.peers.peers import Ffmpeg, decode_audio
-from support.peers.tones import levels, trimmed
+from support.peers.peers import LASTING, Ffmpeg, decode_audio
+from support.peers.tones import clearest, trimmed
 
 SECONDS = 5
 PHONES = {"ann": 500, "bob": 800, "eve": 1300}
@@ -20,7 +20,7 @@ def test_phones_and_streams_hear_each_other(start, gateway, tmp_path):
     idle = server.status()
     url = server.url("room", "team")
     phones = {name: start(Baresip, name, hz=hz) for name, hz in PHONES.items()}
-    publisher = start(Ffmpeg.publish, url, hz=STREAM, seconds=60)
+    publisher = start(Ffmpeg.publish, url, hz=STREAM, seconds=LASTING)
     for phone in phones.values():
         phone.dial(f"sip:team@{server.sip}")
         phone.wait_event("CALL_ESTABLISHED")
@@ -34,10 +34,11 @@ def test_phones_and_streams_hear_each_other(start, gateway, tmp_path):
     publisher.stop()
     server.wait_status(idle | {"sip_repeated": server.status()["sip_repeated"]})
 
-    found = {name: levels(trimmed(*phone.heard()), 8000, TONES) for name, phone in phones.items()}
-    found["player"] = levels(decode_audio(heard), 8000, TONES)
-    for name, at in found.items():
-        others = {hz for hz in at if hz != PHONES.get(name)}
+    sounds = {name: phone.heard()[0] for name, phone in phones.items()}
+    sounds["player"] = decode_audio(heard)
+    for name, samples in sounds.items():
+        others = {hz for hz in TONES if hz != PHONES.get(name)}
+        at = clearest(trimmed(samples, 8000), 8000, TONES, others)
         assert {hz for hz in at if at[hz] > PRESENT} >= others, (name, at)
         assert name == "player" or at[PHONES[name]] < at[STREAM] - PRESENT, (name, at)
     assert server.output.count("room-enter") == 4  # three phones and the publisher
@@ -62,8 +63,9 @@ def test_eight_phones_hear_the_seven_others_and_not_themselves(start, gateway, t
 
     for own, phone in phones.items():
         samples, rate = phone.heard()
-        at = levels(trimmed(samples[-SECONDS * rate :], rate), rate, EIGHT)
-        others = [at[hz] for hz in EIGHT if hz != own]
-        assert min(others) > PRESENT and at[own] < min(others) - PRESENT, (own, at)
-    together = levels(decode_audio(heard), 8000, EIGHT)
+        others = [hz for hz in EIGHT if hz != own]
+        at = clearest(trimmed(samples, rate), rate, EIGHT, others)
+        least = min(at[hz] for hz in others)
+        assert least > PRESENT and at[own] < least - PRESENT, (own, at)
+    together = clearest(decode_audio(heard), 8000, EIGHT, EIGHT)
     assert min(together.values()) > PRESENT, together

@@ -5,7 +5,7 @@ from support.certificates import certificate
 from support.gateway.accounts import PASSWORD, users_file
 from support.peers.baresip import Baresip
 from support.peers.linphone import Linphone
-from support.peers.peers import Ffmpeg, RtmpDump, decode_audio
+from support.peers.peers import LASTING, Ffmpeg, RtmpDump, decode_audio
 from support.peers.tones import tone_fraction, trimmed
 
 SECONDS = 5
@@ -83,7 +83,7 @@ def test_a_stream_calls_baresip(start, server, tmp_path, word, transport, suite)
 def test_baresip_calls_a_stream(start, server, word):
     """Covers RFC 8643 §3.2 and RFC 4568 §5.1.2."""
     url = server.url("call", "studio")
-    publisher = start(Ffmpeg.publish, url, hz=OURS, seconds=60)
+    publisher = start(Ffmpeg.publish, url, hz=OURS, seconds=LASTING)
     player = start(RtmpDump, url)
     phone = start(Baresip, "bob", registrar=server.sip, password=PASSWORD, hz=THEIRS, srtp=word)
     server.wait_status({"names": 1, "players": 1})
@@ -152,7 +152,7 @@ def test_a_stream_calls_linphone(start, server, linphone, watch, lines, suite):
 def test_linphone_calls_a_stream(start, server, linphone, watch, lines):
     """Covers RFC 8643 §3.2 and RFC 4568 §5.1.2."""
     url = server.url("call", "studio")
-    publisher = start(Ffmpeg.publish, url, hz=OURS, seconds=60)
+    publisher = start(Ffmpeg.publish, url, hz=OURS, seconds=LASTING)
     player = start(RtmpDump, url)
     phone = linphone(*lines)
     server.wait_status({"names": 1, "players": 1})

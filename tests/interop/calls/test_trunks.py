@@ -5,7 +5,7 @@ import json
 import pytest
 from support.attacks.hostile_sip import Callee, sdp
 from support.gateway.richclient import wait_for
-from support.peers.peers import Ffmpeg, Kamailio, Sipp
+from support.peers.peers import LASTING, Ffmpeg, Kamailio, Sipp
 from support.sip.phones import answering
 
 from p2psip.agent import Agent
@@ -45,7 +45,7 @@ def test_a_call_leaves_by_a_trunk_that_wants_a_password(start, trunked, tmp_path
     with Agent(Account("+4930123", "127.0.0.1", **at)) as phone:
         calls = answering(phone)
         phone.register(timeout=20)
-        tool = start(Ffmpeg.publish, server.url("call", "tel:+49-30-123"), seconds=120)
+        tool = start(Ffmpeg.publish, server.url("call", "tel:+49-30-123"), seconds=LASTING)
         wait_for(lambda: calls, "the call", timeout=20)
         assert str(calls[0].remote.uri) == "sip:us@127.0.0.1"
         wait_for(lambda: calls[0].statistics.packets_received > 50, "its sound", timeout=20)
@@ -68,7 +68,7 @@ def test_the_second_trunk_stands_in_for_one_with_a_wrong_password(start, trunked
         table("there", f"us@127.0.0.1:{other.port}", "*") + "register = false\n",
     )
     wait_for(lambda: "trunk-failed trunk=wrong" in server.output, "the refusal", timeout=20)
-    tool = start(Ffmpeg.publish, server.url("call", "tel:0800123"), seconds=120)
+    tool = start(Ffmpeg.publish, server.url("call", "tel:0800123"), seconds=LASTING)
     wait_for(lambda: "call-answer" in server.output, "the answer", timeout=20)
     assert "trunk-next" not in server.output
     tool.stop()

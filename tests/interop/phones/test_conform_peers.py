@@ -5,14 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
-from support.conform import judged, unmet
+from support.conform import judged, patiently, unmet
 from support.peers.baresip import Baresip
 from support.peers.linphone import Linphone
 from support.peers.peers import Kamailio, Sipp
-from support.peers.process import PATIENCE
 
 from rtclab.conform import rtp
-from rtclab.conform.runner import run
 from rtclab.conform.sip import SUITE, calls
 
 FOLDER = Path(__file__).resolve().parents[3] / "docs" / "6-conformance"
@@ -27,12 +25,7 @@ def cases_of(program, chosen=SUITE.cases):
 
 def sip_unmet(program, target, cases, timeout=TIMEOUT):
     """What it does not meet; what it is known to meet is asked again, lest it only was late."""
-    wanted = DATA[program]["unmet"]
-    found = set(unmet(run(SUITE, target, cases, timeout)))
-    late = [case for case in cases if case.name in found.difference(wanted)]
-    if late:
-        found -= {case.name for case in late}.difference(unmet(run(SUITE, target, late, PATIENCE)))
-    return sorted(found)
+    return sorted(unmet(patiently(SUITE, target, cases, timeout, DATA[program]["unmet"])))
 
 
 @pytest.mark.needs("baresip")

@@ -7,7 +7,7 @@ import signal
 import pytest
 from support.certificates import certificate
 from support.peers.hook_service import HookService
-from support.peers.peers import AAC_H264, Ffmpeg, NginxRtmp, frame_hashes
+from support.peers.peers import AAC_H264, LASTING, Ffmpeg, NginxRtmp, frame_hashes
 from support.peers.process import free_port
 from support.peers.rtmp_servers import Player, Server, Tool, media, without_end
 
@@ -143,7 +143,7 @@ def test_push_gives_up(start, missing):
     server, nowhere = start(Server), f"rtmp://127.0.0.1:{free_port()}/live/x"
     urls = [server.url("demo"), nowhere] if missing == "target" else [nowhere, server.url("demo")]
     if missing == "target":
-        start(Ffmpeg.publish, server.url("demo"), seconds=30)
+        start(Ffmpeg.publish, server.url("demo"), seconds=LASTING)
         server.joined(1)
     push = start(Tool, "push", *urls, "--attempts", "1")
     assert push.finish() == 1
@@ -155,7 +155,7 @@ def test_probe_of_ours_and_nginx(start):
     """Tracks, rates and key frames of what ffmpeg sends."""
     nginx = start(NginxRtmp)
     server = start(Server, "--push", f"live/*={nginx.url('{name}')}")
-    publish(start, server.url("demo"), 60)  # until all have looked
+    publish(start, server.url("demo"), LASTING)  # until all have looked
     server.says(": running")
     for url in (server.url("demo"), nginx.url("demo")):
         probe = start(Tool, "probe", url, "--seconds", "2.5", "--json")

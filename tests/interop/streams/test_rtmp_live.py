@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.peers.peers import AAC_H264, ENDLESS, Ffmpeg, RtmpDump, frame_hashes
+from support.peers.peers import AAC_H264, ENDLESS, LASTING, Ffmpeg, RtmpDump, frame_hashes
 from support.peers.process import Process, free_port, require, tcp_answers
 
 from rtmplite.flv import file
@@ -121,7 +121,7 @@ def test_a_late_player_decodes_from_its_first_frame(start, server):
     url = server.url("late")
     early = start(Own, url)
     joined(server, 1)
-    publish = start(Ffmpeg.publish, url, seconds=60, codecs=(*AAC_H264, *ENDLESS), video=True)
+    publish = start(Ffmpeg.publish, url, seconds=LASTING, codecs=(*AAC_H264, *ENDLESS), video=True)
     early.wait_until(lambda: early.output.count("video") > 15, what="some frames")
     late = [start(RtmpDump, url), start(Own, url)]
     ffmpeg = start(Ffmpeg.play, url, to=Path("ff.flv"))
@@ -180,7 +180,7 @@ def test_without_re_nothing_is_lost(start, server, corpus):
 def test_the_server_outlives_all_this(start, server):
     """A publisher that is killed is unpublished; its name is free again."""
     url = server.url("again")
-    publish = start(Ffmpeg.publish, url, seconds=30)
+    publish = start(Ffmpeg.publish, url, seconds=LASTING)
     joined(server, 1)
     publish.child.kill()
     publish.child.wait()

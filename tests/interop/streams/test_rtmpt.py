@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.peers.peers import AAC_H264, Ffmpeg, RtmpDump, frame_hashes
+from support.peers.peers import AAC_H264, LASTING, Ffmpeg, RtmpDump, frame_hashes
 from support.peers.rtmp_servers import Player, Server, media, without_end
 
 
@@ -44,7 +44,7 @@ def test_a_publisher_that_stops_is_unpublished(start, server):
     """ffmpeg closes its tunnel when asked to stop; the name is free at once."""
     url = server.url("again", "rtmpt")
     player = start(Player, server.url("again"))
-    publish = start(Ffmpeg.publish, url, seconds=30)
+    publish = start(Ffmpeg.publish, url, seconds=LASTING)
     player.wait_until(lambda: player.output.count("audio") > 20, what="some sound")
     publish.stop()
     server.says("closed by the peer")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from interop.streams.test_flv_http import WebServer
-from support.peers.peers import AAC_H264, Ffmpeg, frame_hashes
+from support.peers.peers import AAC_H264, LASTING, Ffmpeg, frame_hashes
 from support.peers.rtmp_servers import Player
 
 
@@ -13,7 +13,7 @@ from support.peers.rtmp_servers import Player
 def test_ffmpeg_takes_over_from_one_that_hangs(start, tmp_path):
     """It tries until it is let in; who watches by RTMP and by HTTP sees both, to the end."""
     server = start(WebServer, "--record", tmp_path)
-    hung = start(Ffmpeg.publish, server.url("demo"), seconds=60, codecs=AAC_H264, video=True)
+    hung = start(Ffmpeg.publish, server.url("demo"), seconds=LASTING, codecs=AAC_H264, video=True)
     server.wait_until(lambda: "publishing demo" in server.output, what="publishing")
     players = [
         start(Ffmpeg.play, server.url("demo"), to=Path("played.flv")),

@@ -14,7 +14,7 @@ import pytest
 from support.gateway.accounts import users_file
 from support.gateway.gateway import Gateway
 from support.gateway.workers import TRIES, lines, one_at, worker_in, workers_of
-from support.peers.peers import AAC_H264, Ffmpeg, frame_hashes
+from support.peers.peers import AAC_H264, LASTING, Ffmpeg, frame_hashes
 from support.peers.process import PATIENCE, wait_until
 from support.peers.rtmp_servers import Player, media, without_end
 
@@ -45,7 +45,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def publishing(start, gateway, name="demo", seconds=60.0) -> tuple[Ffmpeg, int]:
+def publishing(start, gateway, name="demo", seconds=LASTING) -> tuple[Ffmpeg, int]:
     """ffmpeg that publishes a picture and a tone, and the worker it has reached."""
     known = len(lines(gateway, "publish-start"))
     url = gateway.url("live", name)
@@ -102,7 +102,7 @@ def test_a_stream_of_another_server_is_pulled_once_for_all_workers(start):
         for each in (1, 0)
     }
     url = origin.url("live", "demo")
-    source = start(Ffmpeg.publish, url, seconds=60, codecs=AAC_H264, video=True)
+    source = start(Ffmpeg.publish, url, seconds=LASTING, codecs=AAC_H264, video=True)
     for player in players.values():
         player.wait_until(lambda each=player: size(each) > 9999, what="media")
     assert origin.status()["players"] == 1
@@ -240,7 +240,9 @@ def test_the_operator_sees_all_workers_and_ends_a_publisher_in_any(start):
 
     source = one_at(
         *(gateway, 1, "publish-start"),
-        lambda: start(Ffmpeg.publish, gateway.url("live", "demo"), seconds=60, codecs=AAC_H264),
+        lambda: start(
+            Ffmpeg.publish, gateway.url("live", "demo"), seconds=LASTING, codecs=AAC_H264
+        ),
     )
     players = [
         one_at(
@@ -318,7 +320,10 @@ def test_what_comes_by_rtmfp_is_played_in_the_other_worker(start):
     source = one_at(
         *(gateway, 1, "publish-start"),
         lambda: start(
-            *(Ffmpeg.publish, gateway.url("live", "demo")), seconds=60, codecs=AAC_H264, video=True
+            *(Ffmpeg.publish, gateway.url("live", "demo")),
+            seconds=LASTING,
+            codecs=AAC_H264,
+            video=True,
         ),
     )
     player = start(Player, f"rtmfp://{gateway.rtmfp}/live/demo")

@@ -7,7 +7,7 @@ import pytest
 from support.gateway.accounts import PASSWORD, users_file
 from support.peers.baresip import Baresip
 from support.peers.driven_browser import DrivenBrowser
-from support.peers.peers import Ffmpeg
+from support.peers.peers import LASTING, Ffmpeg
 
 SHOTS = os.environ.get("CONSOLE_SHOTS", "")  # a folder for pictures that somebody looks at
 LOOKS = [(1200, 900, "light"), (380, 800, "dark")]  # each width and each scheme
@@ -82,7 +82,7 @@ def looks_at_the_gateway(page):
 
 
 def learns_why_a_call_has_failed(start, server, page):
-    start(Ffmpeg.publish, server.url("call", "carol@example.net"), hz=440, seconds=60)
+    start(Ffmpeg.publish, server.url("call", "carol@example.net"), hz=440, seconds=LASTING)
     says(page, "carol@example.net")
     page.until("document.querySelector('now-view').textContent.includes('480')", "the reason")
     page.run("document.querySelector('now-lists section:last-child td a').click()")
@@ -95,8 +95,8 @@ def learns_why_a_call_has_failed(start, server, page):
 def test_an_operator_looks_into_a_call_and_hangs_up(start, server, page, phone):
     """Names of peers stay text; what is ended here ends at the phone."""
     learns_why_a_call_has_failed(start, server, page)
-    start(Ffmpeg.publish, server.url("live", STREAM), hz=440, seconds=300)
-    start(Ffmpeg.publish, server.url("call", "bob@example.net"), hz=440, seconds=300)
+    start(Ffmpeg.publish, server.url("live", STREAM), hz=440, seconds=LASTING)
+    start(Ffmpeg.publish, server.url("call", "bob@example.net"), hz=440, seconds=LASTING)
     phone.wait_event("CALL_ESTABLISHED")
     says(page, "bob@example.net")
     says(page, STREAM)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.limits import core_waits
 from support.peers.process import PATIENCE, Process
 
 from siprtmp.edge.media_side import PUMP_FIGURES
@@ -15,6 +16,7 @@ REPO = Path(__file__).resolve().parents[3]
 
 
 ANY_PORT = "127.0.0.1:0"
+WITHHELD = 0.25  # s without a core, in all, by which a gateway is late with some sound
 DEFAULTS = ["--rtmp", ANY_PORT, "--rtmfp", "off", "--http", ANY_PORT]
 
 
@@ -88,10 +90,13 @@ class Gateway(Process):
         """Poll /status until every figure named in `expected` has that value.
 
         The lag of the loop comes and goes with what else the machine does, and the packets of calls
-        are counted for ever; they are not waited for.
+        are counted for ever; they are not waited for.  Nor is sound that was left out, where the
+        gateway itself had no core for it in time.
         """
         seen: dict[str, Any] = {}
-        ignored = "loop_lag_ms", *PUMP_FIGURES
+        ignored = ["loop_lag_ms", *PUMP_FIGURES]
+        if max(core_waits(self.child.pid).values(), default=0.0) >= WITHHELD:
+            ignored.append("media_left_out")
         expected = {name: value for name, value in expected.items() if name not in ignored}
 
         def agrees() -> bool:

@@ -12,6 +12,7 @@ from support.peers.tones import Samples, read_wav, tone, write_wav
 MODULES_PATH = Path("/usr/lib/baresip/modules")
 MODULES = ("g711", "g722", "opus", "sndfile", "aubridge", "aufile", "uuid")
 MIRROR = ("avcodec", "vp8", "vidbridge")
+MOST_OCTETS = 19_200_000  # of its tone, at whose end it hangs up: 20 minutes of 8 kHz
 APPLICATIONS = ("account", "contact", "menu", "ctrl_tcp")
 
 PHONE_PORTS = range(10_000, 20_000)  # below those that the kernel gives to others
@@ -74,7 +75,7 @@ class Baresip(Process):
         password: str = "",
         domain: str = "127.0.0.1",
         answer: str = "auto",
-        hz: float = 440,
+        hz: int = 440,
         level: float = 0.5,
         codecs: str = "PCMU/8000/1",
         rate: int = 8000,
@@ -109,8 +110,7 @@ class Baresip(Process):
         self._replies: dict[str, dict[str, Any]] = {}
         self._control: socket.socket | None = None
         self._buffer = b""
-        channels = 2 if codecs.endswith("/2") else 1  # the source must have those of the codec
-        write_wav(folder / "tone.wav", tone(hz, 120, rate, level), rate, channels)
+        self._write_tone(tone(hz, 1, rate, level), rate, channels=2 if codecs[-2:] == "/2" else 1)
         self._modules = with_srtp() if srtp else MODULES
         self._write_config(rate, ca, mirror, film, rtcp_mux)
         options = [f"answermode={answer}", f"audio_codecs={codecs}", "ptime=20"]
@@ -125,6 +125,12 @@ class Baresip(Process):
         (folder / "accounts").write_text(line)
         (folder / "contacts").write_text(f'"them" <{contact}>\n' if contact else "")
         self.argv = [program, "-f", str(folder), "-v", "-s"]  # -s: SIP trace in the log
+
+    def _write_tone(self, second: Samples, rate: int, channels: int) -> None:
+        """Write what it says, with the channels that its codec has."""
+        self._tone = self.folder / "tone.wav"
+        seconds = max(120, MOST_OCTETS // (2 * channels * rate))
+        write_wav(self._tone, second, rate, channels, times=seconds)
 
     def _write_config(
         self, rate: int, ca: Path | None, mirror: bool, film: Path | None, rtcp_mux: bool
@@ -155,6 +161,11 @@ class Baresip(Process):
     def uri(self) -> str:
         """The phone's own address for a direct call, past any registrar."""
         return f"sip:{self.user}@127.0.0.1:{self.port}"
+
+    def __exit__(self, *error: object) -> None:
+        """Stop it, and keep no tone."""
+        super().__exit__(*error)
+        self._tone.unlink(missing_ok=True)
 
     def is_ready(self) -> bool:
         """Truthy once it can be commanded and, where it should be, is registered."""

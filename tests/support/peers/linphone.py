@@ -89,7 +89,7 @@ class Linphone(Process):
         self.transport = transport
         self.recording = folder / "heard.wav"
         self._trace = Growing(folder / "trace")
-        write_wav(folder / "tone.wav", tone(hz, 120, 16000), 16000)
+        write_wav(folder / "tone.wav", tone(hz, 1, 16000), 16000, times=120)
         text = SETTINGS.format(
             udp=0 if transport == "tcp" else self.port,
             tcp=self.port if transport == "tcp" else 0,

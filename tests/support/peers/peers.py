@@ -34,6 +34,7 @@ AAC_H264 = (
     *("-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-pix_fmt", "yuv420p"),
     *("-g", "12", "-bf", "0"),
 )
+LASTING = 1200  # s of a publisher that its test ends: longer than any may take, however slow
 ENDLESS = ("-flvflags", "no_duration_filesize")  # or rtmpdump calls what is cut short incomplete
 
 

@@ -22,14 +22,17 @@ def tone(hz: float, seconds: float, rate: int = 8000, level: float = 0.5) -> Sam
     return level * np.sin(2 * np.pi * hz * np.arange(int(seconds * rate)) / rate)
 
 
-def write_wav(path: Path, samples: Samples, rate: int = 8000, channels: int = 1) -> Path:
-    """Write a 16-bit WAV of the same sound in each channel; returns `path`."""
+def write_wav(
+    path: Path, samples: Samples, rate: int = 8000, channels: int = 1, times: int = 1
+) -> Path:
+    """Write a 16-bit WAV of the same sound in each channel, so many times; returns `path`."""
     samples = np.repeat(samples, channels)
     with wave.open(str(path), "wb") as out:
         out.setnchannels(channels)
         out.setsampwidth(2)
         out.setframerate(rate)
-        out.writeframes(np.round(np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes())
+        octets = np.round(np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes()
+        out.writeframes(octets * times)
     return path
 
 
@@ -88,6 +91,19 @@ def levels(samples: Samples, rate: int, tones: Iterable[int]) -> dict[int, float
     floor = np.median(spectrum)
     at = {hz: round(hz * WINDOW_SECONDS) for hz in tones}
     return {hz: 20 * np.log10(spectrum[n - 1 : n + 2].max() / floor) for hz, n in at.items()}
+
+
+def clearest(
+    samples: Samples, rate: int, tones: Iterable[int], wanted: Iterable[int], seconds: int = 3
+) -> dict[int, float]:
+    """The levels of tones in those seconds in which the faintest of the wanted ones is loudest.
+
+    Where calls begin and end one after another, all talk in a part of each recording only.
+    """
+    tones, wanted, size = list(tones), list(wanted), seconds * rate
+    starts = range(0, max(len(samples) - size, 0) + 1, rate // 2)
+    found = (levels(samples[start : start + size], rate, tones) for start in starts)
+    return max(found, key=lambda at: min(at[hz] for hz in wanted))
 
 
 def trimmed(samples: Samples, rate: int) -> Samples:
