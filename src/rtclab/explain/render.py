@@ -41,7 +41,8 @@ def text_lines(field: Field, data: bytes) -> Iterator[str]:
     while waiting:
         each, buffer, depth, made, above = waiting.pop()
         indent = "  " * depth
-        shown = f"{_place(each, made)}  {octets_of(each, buffer):<{_WIDTH}}"
+        octets = "" if each.is_part else octets_of(each, buffer)
+        shown = f"{_place(each, made)}  {octets:<{_WIDTH}}"
         yield f"{shown} {indent}{_said(each, above)}"
         if each.fault is not None:
             yield f"{'':8}{'':{_WIDTH}} {indent}^ error: {_fault(each.fault)}"
@@ -107,7 +108,7 @@ def _tree(field: Field, data: bytes) -> dict[str, Any]:
     shown: dict[str, Any] = {"name": field.name, "start": field.start, "end": field.end}
     if field.bits is not None:
         shown["bits"] = list(field.bits)
-    if not field.children:
+    if not field.children and not field.is_part:
         shown["octets"] = data[field.start : field.end].hex()
     if field.value:
         shown["value"] = _hidden(field.value)

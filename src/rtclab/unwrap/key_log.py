@@ -1,8 +1,10 @@
 """The secrets of DTLS sessions that their ends have logged, and the keys of SRTP made of them.
 
 Implements RFC 5764 §4.2 for whoever looks on: the key log has what the two ends share, and the
-hellos of a capture have the rest.  The log is a text with a line for each secret, as browsers and
-OpenSSL write where SSLKEYLOGFILE names a file: a label, the client's random in hexadecimal digits,
+hellos of a capture have the rest.
+
+Own design: the log is a text with a line for each secret, as Firefox and OpenSSL write it where
+SSLKEYLOGFILE names a file: a label, the client's random in hexadecimal digits,
 and the secret.  DTLS 1.2 has the master secret, `CLIENT_RANDOM`; DTLS 1.3 has `EXPORTER_SECRET`.
 
     >>> line = "CLIENT_RANDOM " + "00" * 32 + " " + "11" * 48
@@ -29,7 +31,7 @@ from p2psip.srtp.suites import (
 )
 
 LABEL: Final = b"EXTRACTOR-dtls_srtp"  # Source: RFC 5764 §4.2
-# Source: RFC 5764 §4.1.2, RFC 7714 §14.2, without those that encrypt nothing
+# As RFC 5764 and RFC 7714 §14.2 have them, without those that encrypt nothing
 PROFILES: Final[Mapping[int, SrtpSuite]] = {
     1: AES_CM_128_HMAC_SHA1_80,
     2: AES_CM_128_HMAC_SHA1_32,

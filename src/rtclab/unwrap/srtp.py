@@ -136,8 +136,8 @@ class SrtpSessions:
                 return found
             refused.append(found)
         if known.failed < TRIES or known.keys != len(self._keys):
-            if (found := self._tried(known, data, is_rtcp=is_rtcp)) is not None:
-                return found
+            if (first := self._tried(known, data, is_rtcp=is_rtcp)) is not None:
+                return first
             known.failed, known.keys = known.failed + 1, len(self._keys)
         if not refused and way[0] in self._senders:
             refused.append(_Receiver.of(self._senders[way[0]]).open(data, is_rtcp=is_rtcp))

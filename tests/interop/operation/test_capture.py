@@ -90,7 +90,7 @@ def test_a_secure_call_is_opened_by_the_keys_of_its_descriptions(start, tmp_path
     """Each packet of either end is authentic, and has the sound; one changed octet is found."""
     path = tmp_path / "secure.pcap"
     users = users_file(tmp_path, "bob")
-    options = "--users", users, "--srtp", "any", "--capture", str(path)
+    options = "--users", users, "--srtp", "always", "--capture", str(path)
     with Gateway(tmp_path / "g", *options) as server:
         phone = start(
             Baresip, "bob", registrar=server.sip, password=PASSWORD, hz=900, srtp="srtp-mand"

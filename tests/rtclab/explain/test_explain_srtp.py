@@ -1,12 +1,13 @@
 """SRTP is opened by the keys that a description, an operator or a log of DTLS gives."""
 
 import base64
+import io
 import json
 from pathlib import Path
 
 import pytest
-from support.dtls_handshake import dtls_handshake
 from support.explained import hold
+from support.lint.dtls_handshake import dtls_handshake
 from support.lint.media_cases import FROM_A, TO_B, rtp
 from support.lint.scene import Scene, datagrams
 from support.lint.srtp_cases import OURS, THEIRS, agreed, encoded, forged, parts, sealed
@@ -22,6 +23,7 @@ from rtclab.lint.command import lint
 from rtclab.lint.packets import read_capture
 from rtclab.unwrap.key_log import DtlsHello, exported, read_key_log
 from rtclab.unwrap.srtp import SrtpSessions
+from siprtmp.edge.pcap_file import CapturedConnection, PcapFile
 
 CAPTURES = Path(__file__).parent / "captures"
 REPORT = bytes(ReceiverReport(0xCAFE))
@@ -83,6 +85,26 @@ def test_a_wrong_tag_is_named_after_one_that_is_right():
     field, names = told(datagrams(scene.udp(FROM_A, TO_B, packet)))
     assert faults(field) == ["SRTP packet that came before"]
     assert names["packet"].fault and not names["tag"].fault
+
+
+def test_keys_that_come_by_tcp_open_what_goes_by_udp():
+    """Though streams are put together behind the packets; a key may stand in two segments."""
+    calls, media = agreed().packets, sealed([rtp(1)])[0]
+    invite = calls[0].data
+    middle = invite.index(b"inline:") + 20
+    file, ends = io.BytesIO(), (("192.0.2.1", 5060), ("192.0.2.2", 5060))
+    pcap = PcapFile(file)
+    tale = CapturedConnection(*ends)
+    for piece in (invite[:middle], invite[middle:]):
+        pcap.piece(tale, ends[0], piece, 1e9)
+    pcap.datagram(("192.0.2.1", 20000), ("192.0.2.2", 20000), media, 1e9)
+    field = explain(file.getvalue(), Context())
+    hold(field, file.getvalue())
+    [opened] = [each for each in field.walk() if each.name == "SRTP"]
+    assert opened.children[0].octets == rtp(1)
+    tree = json.dumps(as_json(field, file.getvalue()))
+    assert invite[middle : middle + 20].hex() not in tree
+    assert invite[middle - 13 : middle].hex() not in tree
 
 
 def test_plain_rtp_beside_keys_stays_plain():
@@ -150,7 +172,7 @@ def test_secrets_are_in_no_output():
 def test_the_log_of_openssl_opens_what_dtls_agreed_on():
     """Both directions, by the hellos in the capture.  Covers RFC 5764 §4.2."""
     secrets = []
-    keys, sent = dtls_handshake(secrets.append)
+    _, _, keys, sent = dtls_handshake(secrets.append)
     log = read_key_log(line.decode() for line in secrets)
     scene, ends = Scene(), ("192.0.2.1:4", "192.0.2.2:5")
     for is_clients, data in sent:

@@ -1,13 +1,23 @@
 """A handshake of DTLS between our server and a client of OpenSSL."""
 
 from contextlib import suppress
+from typing import NamedTuple
 
 import pytest
 
 import p2psip.net.tap
-from p2psip.net.dtls import DtlsIdentity, DtlsServer
+from p2psip.net.dtls import DtlsIdentity, DtlsServer, SrtpKeys
 
 SSL = pytest.importorskip("OpenSSL.SSL")
+
+
+class DtlsHandshake(NamedTuple):
+    """What both ends have, and the datagrams as (whether they are the client's, octets)."""
+
+    server: DtlsIdentity
+    client: DtlsIdentity
+    keys: SrtpKeys
+    sent: list[tuple[bool, bytes]]
 
 
 class _Listening(p2psip.net.tap.SocketTap):
@@ -19,12 +29,9 @@ class _Listening(p2psip.net.tap.SocketTap):
 
 
 def dtls_handshake(told=lambda line: None):
-    """The server's keys, and the datagrams as (whether they are the client's, octets).
-
-    `told` is given the lines of the server's key log.
-    """
+    """Shake hands; `told` is given the lines of the server's key log."""
     ours, theirs = DtlsIdentity(), DtlsIdentity()
-    theirs.context.set_keylog_callback(lambda *said: None)
+    theirs.context.set_keylog_callback(lambda *said: None)  # which would say the same
     server = DtlsServer(ours, theirs.fingerprint)
     client = SSL.Connection(theirs.context, None)
     client.set_connect_state()
@@ -47,4 +54,4 @@ def dtls_handshake(told=lambda line: None):
     finally:
         p2psip.net.tap.Tapping.current = before
     assert server.keys is not None
-    return server.keys, sent
+    return DtlsHandshake(ours, theirs, server.keys, sent)
