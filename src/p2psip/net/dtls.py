@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from OpenSSL import SSL
 
+from p2psip.net.tap import Tapping
 from p2psip.srtp.suites import AES_CM_128_HMAC_SHA1_80 as SUITE
 
 MTU: Final = 1200  # octets of a datagram, which every way to a browser takes
@@ -68,6 +69,8 @@ class DtlsIdentity:
         # the certificate is judged by its hash alone: RFC 5763 §5
         is_asked = SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT
         context.set_verify(is_asked, lambda *found: True)
+        # Own design: a capture is of use with the secrets alone
+        context.set_keylog_callback(lambda connection, line: Tapping.current.secret(line))
 
 
 def fingerprint_of(certificate: x509.Certificate) -> str:

@@ -11,7 +11,7 @@ from p2psip.net.tls import Tls
 
 
 class SocketTap:
-    """Ignores what it is shown; a capture overrides both methods.  Own design: see the module."""
+    """Ignores what it is shown; a capture overrides all methods.  Own design: see the module."""
 
     def datagrams(self, opened: socket.socket) -> socket.socket:
         """Give the UDP socket to use instead of a bound one."""
@@ -22,6 +22,9 @@ class SocketTap:
     ) -> tuple[socket.socket, Tls | None]:
         """Give the TCP socket and the TLS to use instead; with TLS what is said is seen there."""
         return opened, tls
+
+    def secret(self, line: bytes) -> None:
+        """Take a secret of DTLS, as a line of a key log."""
 
 
 class Tapping:

@@ -1,10 +1,11 @@
 """Captures of a network: each packet, and the TCP streams that the packets make.
 
 Own design: what a datagram carries is guessed, and a session description tells the formats of the
-RTP behind it.
+RTP behind it.  Streams are described behind the packets; their keys of SRTP are taken before.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -19,6 +20,7 @@ from rtclab.unwrap.headers import IpFragments, Kind, NetworkHeader, link_of, wal
 
 _MOST: Final = 64 << 20  # octets of a stream
 _HOSTED: Final = "IP", "IP6"
+_KEY: Final = b"inline:"  # of SRTP, in a description
 
 
 class Segment(NamedTuple):
@@ -37,6 +39,8 @@ def capture(data: bytes, context: Context, wanted: range | None = None) -> Field
     Raises ConfigError if the capture is whole and has none of these.
     """
     children: list[Field] = []
+    if _KEY in data:
+        _take_keys(data, context)
     packets = _Packets(context)
     fault: Fault | None = None
     number = 0
@@ -60,6 +64,20 @@ def capture(data: bytes, context: Context, wanted: range | None = None) -> Field
     )
 
 
+def _take_keys(data: bytes, context: Context) -> None:
+    """Take the keys of SRTP that the TCP streams of a capture have, for its datagrams."""
+    scratch = Context(srtp=context.srtp)
+    packets = _Packets(scratch)
+    with suppress(CaptureError):
+        for frame in frames_of(data):
+            packets.passed(Span(data, frame.start, frame.end), frame, is_before=False)
+    for stream in packets.opened:
+        held, _ = assembled(stream.segments) if stream.segments else (b"", 0)
+        if _KEY in held:
+            scratch.way = stream.way
+            guess.stream(Span.all(held), scratch)
+
+
 @dataclass(slots=True)
 class _Stream:
     way: str
@@ -72,7 +90,7 @@ class _Packets:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._fragments = IpFragments()
-        self._streams: list[_Stream] = []
+        self.opened: list[_Stream] = []
         self._open: dict[str, _Stream] = {}
         self._now = 0.0
         self._is_wanted = self._has_datagrams = True
@@ -120,11 +138,12 @@ class _Packets:
         meaning = "a part of a datagram"
         whole = None if is_cut else self._fragments.joined(header, bytes(span), self._now)
         if whole is None:
-            yield Field("fragment", span.start, span.end, meaning=f"{meaning}, which is not whole")
+            said = f"{meaning}, which is not whole"
+            yield Field("fragment", span.start, span.end, meaning=said, is_part=True)
             return
         inner = tuple(self._layers(Span.all(whole), header.next, header.hosts))
         said = f"{counted(len(whole), 'octet')}"
-        yield Field("fragment", span.start, span.end, meaning=f"{meaning}, see below")
+        yield Field("fragment", span.start, span.end, meaning=f"{meaning}, see below", is_part=True)
         yield Field("datagram", span.end, span.end, said, "put together", None, inner, octets=whole)
 
     def _segment(self, header: NetworkHeader, span: Span) -> Iterator[Field]:
@@ -134,18 +153,18 @@ class _Packets:
         known = self._open.get(way)
         if known is None or (header.is_syn and any(each.data for each in known.segments)):
             self._open[way] = known = _Stream(way, [])
-            self._streams.append(known)
+            self.opened.append(known)
         if header.is_syn:
             sequence = (sequence + 1) % (1 << 32)
         if len(span) or header.is_syn:
             known.segments.append(Segment(sequence, bytes(span), self._is_wanted))
         if len(span):
             meaning = "a part of a stream, see below"
-            yield Field("segment", span.start, span.end, meaning=meaning)
+            yield Field("segment", span.start, span.end, meaning=meaning, is_part=True)
 
     def streams(self, end: int) -> Iterator[Field]:
         """Describe the streams: they are no piece of the file, but made of its packets."""
-        for stream in self._streams:
+        for stream in self.opened:
             if any(each.data and each.is_wanted for each in stream.segments):
                 yield _described(stream, end, self._context)
 

@@ -6,13 +6,16 @@ Own design: octets come as a file, as hexadecimal digits, or on standard input.
 import argparse
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from p2psip.errors import SipError
 from p2psip.sdp.attributes import RtpMap
+from p2psip.sdp.crypto import CryptoAttribute
 from p2psip.sip import strict_json
+from p2psip.srtp.suites import SUITES
 from rtclab.command_line.arguments import ConfigError, Parser, program
 from rtclab.command_line.files import STANDARD, print_lines, read_octets
 from rtclab.explain.capture import capture
@@ -21,9 +24,25 @@ from rtclab.explain.fields.field import Field, Span
 from rtclab.explain.guess import PROTOCOLS, guessed
 from rtclab.explain.render import as_json, text_lines
 from rtclab.unwrap.capture_file import is_capture
+from rtclab.unwrap.key_log import DtlsSecret, SrtpMaster, read_key_log
+from rtclab.unwrap.srtp import SrtpSessions
 
 _HEX: Final = re.compile(rb"(?:0x)?(?:[0-9A-Fa-f]{2}[\s:]*)+")
+_CRYPTO: Final = re.compile(r"\A(?:a=)?crypto:")
+_INLINE: Final = re.compile(r"\binline:", re.IGNORECASE)
+_LOGGED: Final = re.compile(r"[A-Z][A-Z_0-9]+\s")  # a label of a key log
 _KEY_OCTETS: Final = (16, 32)  # of AES-128, and of what it is taken from
+
+
+class KeyFile(NamedTuple):
+    """What a file of keys has: keys of RTMFP and of SRTP, and secrets of DTLS by their clients."""
+
+    rtmfp: tuple[RtmfpKey, ...] = ()
+    srtp: tuple[SrtpMaster, ...] = ()
+    dtls: Mapping[bytes, DtlsSecret] = MappingProxyType({})
+
+
+NO_KEYS: Final = KeyFile()
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -32,7 +51,10 @@ def run(arguments: Sequence[str]) -> int:
     Raises ConfigError for a bad option, or if there is nothing to read.
     """
     options = _parser().parse_args(arguments)
-    context = Context(keys=(*options.key, *options.rtmfp_keys))
+    context = Context(
+        keys=(*options.key, *options.keys.rtmfp),
+        srtp=SrtpSessions((*options.srtp_key, *options.keys.srtp), options.keys.dtls),
+    )
     context.rtpmaps |= {each.payload_type: each for each in options.rtpmap}
     data = octets_of(options.input)
     field = explain(data, context, options.protocol, options.packets)
@@ -126,13 +148,30 @@ def _parser() -> Parser:
         "key of that, in hexadecimal digits; may be repeated.",
     )
     add(
+        "--srtp-key",
+        type=srtp_key,
+        action="append",
+        default=[],
+        metavar="'SUITE inline:KEY'",
+        help="A key of SRTP as a=crypto has it, where no session description says it; may be "
+        "repeated.",
+    )
+    add_key_file(parser)
+    return parser
+
+
+def add_key_file(parser: Parser) -> None:
+    """Add the option of a file of keys, which `lint` has as well."""
+    parser.add_argument(
+        "--keys",
         "--rtmfp-keys",
         type=key_file,
-        default=(),
+        default=NO_KEYS,
         metavar="FILE",
-        help="Such keys, one a line, as `serve --capture` writes them.",
+        help="Keys, one a line: those that `serve --capture` writes, of RTMFP and of the DTLS of "
+        "browsers; a key log of SSLKEYLOGFILE, as Firefox writes for DTLS; or keys of SRTP as "
+        "a=crypto has them.",
     )
-    return parser
 
 
 def packet_range(text: str) -> range:
@@ -155,16 +194,41 @@ def rtpmap(text: str) -> RtpMap:
         raise argparse.ArgumentTypeError(f"{text!r} is not 'TYPE ENCODING/RATE'") from None
 
 
-def key_file(name: str) -> tuple[RtmfpKey, ...]:
-    """Read a file of keys, one a line, as `serve --capture` writes it; `#` begins a comment."""
+def key_file(name: str) -> KeyFile:
+    """Read a file of keys, one a line; `#` begins a comment.
+
+    Own design: lines of a key log that are of no use here are passed over, such as those of TLS.
+    """
     try:
         lines = Path(name).read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise argparse.ArgumentTypeError(f"{name}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise argparse.ArgumentTypeError(f"{name} is no text") from None
-    texts = (line.partition("#")[0].strip() for line in lines)
-    return tuple(rtmfp_key(text) for text in texts if text)
+    texts = [text for line in lines if (text := line.partition("#")[0].strip())]
+    try:
+        log = read_key_log(texts)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{name}: {error}") from None
+    others = [text for text in texts if _INLINE.search(text) or not _LOGGED.match(text)]
+    srtp = tuple(srtp_key(text) for text in others if _INLINE.search(text))
+    rtmfp = tuple(rtmfp_key(text) for text in others if not _INLINE.search(text))
+    return KeyFile(rtmfp, srtp, log)
+
+
+def srtp_key(text: str) -> SrtpMaster:
+    """Read a key of SRTP, alone or as a line of a description has it: RFC 4568 §9.1."""
+    value = _CRYPTO.sub("", text)
+    if not value[:1].isdigit():
+        value = f"1 {value}"
+    try:
+        read = CryptoAttribute.parse(value)
+    except SipError as error:
+        # what is wrong is told without the key
+        raise argparse.ArgumentTypeError(f"a key is 'SUITE inline:KEY': {error}") from None
+    if not read.is_usable:
+        raise argparse.ArgumentTypeError(f"a key that is not for any of {', '.join(SUITES)}")
+    return SrtpMaster(SUITES[read.suite], read.keys[0].key, read.keys[0].salt)
 
 
 def rtmfp_key(text: str) -> RtmfpKey:

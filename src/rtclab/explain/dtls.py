@@ -1,8 +1,8 @@
 """DTLS records, as browsers and phones open SRTP with them: hellos, certificates, alerts.
 
-Own design: the key of a DTLS session is not in a capture, so that what is encrypted stays octets.
-What is told in the clear is what calls fail by: the profiles of SRTP, and the certificate, whose
-hash is written as a session description has it.
+Own design: what is encrypted stays octets, whether its secrets were logged or not.  What is told in
+the clear is what calls fail by: the profiles of SRTP, and the certificate, whose hash is written as
+a session description has it.  `note_hellos` takes what the keys of SRTP are made of.
 
     >>> data = bytes.fromhex("16feff000000000000000100020e00")
     >>> [each.name for each in datagram(Span.all(data), Context()).children]
@@ -19,6 +19,8 @@ from typing import Final
 from rtclab.explain.fields.context import Context
 from rtclab.explain.fields.field import Field, Span
 from rtclab.explain.fields.layout import Layout, explained
+from rtclab.unwrap.key_log import RANDOM_OCTETS, DtlsHello
+from rtclab.unwrap.srtp import SrtpSessions
 
 HEADER: Final = 13  # octets of a record, as RFC 6347 has it
 _HANDSHAKE_HEADER: Final = 12  # octets, as RFC 6347 has it
@@ -71,6 +73,7 @@ _EXTENSIONS: Final = {
     51: "key share",
     65281: "renegotiation info",
 }
+_HELLOS: Final = ("client hello", "server hello")
 _USE_SRTP: Final = 14  # as RFC 5764 has it
 _PROFILES: Final = {  # as RFC 5764 has them
     1: "SRTP_AES128_CM_HMAC_SHA1_80",
@@ -94,7 +97,25 @@ def datagram(span: Span, context: Context) -> Field:
         while layout.left:
             layout.add(_record(layout))
 
-    return explained("DTLS", span, None, walk, datagram)
+    field = explained("DTLS", span, None, walk, datagram)
+    note_hellos(field, span.data, context.ends, context.srtp)
+    return field
+
+
+def note_hellos(field: Field, data: bytes, way: tuple[str, ...], srtp: SrtpSessions) -> None:
+    """Tell of the hellos in a datagram; the first fragment has the random, and a whole one all."""
+    for message in (message for record in field.children for message in record.children):
+        said = {each.name: each for each in message.children}
+        if message.name not in _HELLOS or said["fragment offset"].value != "0":
+            continue
+        profiles = [each for each in message.children if each.name == "profile"]
+        chosen = tuple(int(each.value, 16) for each in profiles)
+        begin = said["fragment length"].end + 2  # behind the version
+        random = data[begin : begin + RANDOM_OCTETS]
+        if message.name == "client hello":
+            srtp.greeted(way, random, chosen)
+        elif "cipher suite" in said:
+            srtp.agreed(way, DtlsHello(random, int(said["cipher suite"].value, 16), chosen))
 
 
 def _record(layout: Layout) -> Field:

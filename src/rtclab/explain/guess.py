@@ -29,6 +29,7 @@ from rtclab.explain import (
     rtp,
     sdp,
     sip,
+    srtp,
     stun,
 )
 from rtclab.explain.fields.context import Context, Describer
@@ -67,8 +68,8 @@ PROTOCOLS: Final[Mapping[str, Describer]] = {
     "sip": sip.message,
     "sip-stream": sip.stream,
     "sdp": sdp.session,
-    "rtp": rtp.packet,
-    "rtcp": rtcp.compound,
+    "rtp": srtp.opening(rtp.packet),
+    "rtcp": srtp.opening(rtcp.compound),
     "stun": _relaying(stun.message),
     "channel-data": _relaying(stun.channel_data),
     "dtls": dtls.datagram,
@@ -161,6 +162,8 @@ def datagram(span: Span, context: Context) -> Field:
     data = bytes(span)
     if context.way in context.rtmfp_ways and not is_stun(data):
         return rtmfp.datagram(span, context)
+    if (protected := srtp.protected(span, context)) is not None:
+        return protected
     field = _first(_DATAGRAMS, span, context)
     if field is not None and field.name == "RTMFP":
         context.rtmfp_ways.add(context.way)

@@ -22,28 +22,35 @@ def packet(span: Span, context: Context) -> Field:
     """Describe a datagram of RTP."""
 
     def walk(layout: Layout) -> None:
-        _, padded, extended, count = layout.bits(
-            1, ("version", 2), ("padding", 1), ("extension", 1), ("CSRC count", 4)
-        )
-        marker, kind = layout.bits(1, ("marker", 1), ("payload type", 7, named))
-        layout.number("sequence", 2)
-        layout.number("timestamp", 4, "ticks of the format's clock")
-        layout.number("SSRC", 4, show="#010x")
-        for _ in range(count):
-            layout.number("CSRC", 4, show="#010x")
-        if extended:
-            layout.add(_extension(layout))
+        padded, marker, kind = header(layout, context)
         padding = span.data[span.end - 1] if padded and layout.left else 0
         inner = layout.take(max(layout.left - padding, 0))
         layout.add(payload.payload(inner, kind, bool(marker), context))
         if padding and layout.left:
             layout.octets("padding", meaning="the last octet counts them all")
 
+    return explained("RTP", span, RtpPacket.parse, walk, RtpPacket)
+
+
+def header(layout: Layout, context: Context) -> tuple[int, int, int]:
+    """Describe what stands before the payload; the padding bit, the marker and the payload type."""
+
     def named(kind: int) -> str:
         known = context.rtpmaps.get(kind)
         return "" if known is None else str(known).partition(" ")[2]
 
-    return explained("RTP", span, RtpPacket.parse, walk, RtpPacket)
+    _, padded, extended, count = layout.bits(
+        1, ("version", 2), ("padding", 1), ("extension", 1), ("CSRC count", 4)
+    )
+    marker, kind = layout.bits(1, ("marker", 1), ("payload type", 7, named))
+    layout.number("sequence", 2)
+    layout.number("timestamp", 4, "ticks of the format's clock")
+    layout.number("SSRC", 4, show="#010x")
+    for _ in range(count):
+        layout.number("CSRC", 4, show="#010x")
+    if extended:
+        layout.add(_extension(layout))
+    return padded, marker, kind
 
 
 def _extension(layout: Layout) -> Field:

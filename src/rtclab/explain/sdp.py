@@ -19,14 +19,18 @@ from typing import Final
 
 from p2psip.errors import SipError
 from p2psip.nat.ice_candidate import IceCandidate
-from p2psip.sdp.attributes import Fmtp, RtpMap, parameters, rtpmaps
-from p2psip.sdp.crypto import CryptoAttribute
+from p2psip.sdp.attributes import Fmtp, RtpMap, media_address, parameters, rtpmaps
+from p2psip.sdp.crypto import CryptoAttribute, cryptos
 from p2psip.sdp.line import Attribute, Bandwidth, Connection, Origin, Timing, words
 from p2psip.sdp.session import MediaDescription, SessionDescription
+from p2psip.srtp.suites import SUITES
 from rtclab.explain.fields.context import Context
 from rtclab.explain.fields.field import Field, Span, plain
 from rtclab.explain.fields.layout import Layout, explained, refusal
 from rtclab.explain.fields.source import Fault
+from rtclab.unwrap.address import written
+from rtclab.unwrap.key_log import SrtpMaster
+from rtclab.unwrap.srtp import SrtpSessions
 
 _LINE: Final = re.compile(rb"[^\r\n]+")
 _HEAD: Final = b"v=0\r\no=- 0 0 IN IP4 0\r\ns=-\r\nt=0 0\r\n"
@@ -66,6 +70,22 @@ def _remember(data: bytes, context: Context) -> None:
         return
     for media in parsed.media:
         context.rtpmaps |= {each.payload_type: each for each in rtpmaps(media)}
+        take_keys(media, parsed, context.srtp)
+
+
+def take_keys(media: MediaDescription, whole: SessionDescription, srtp: SrtpSessions) -> None:
+    """Take the keys of a line: what its owner sends is opened by them (RFC 4568 §6.4).
+
+    Under RTP/SAVP it sends nothing else, if each of its keys is one that we can use.
+    """
+    offered = cryptos(media)
+    is_sure = "SAVP" in media.protocol.upper() and all(each.is_usable for each in offered)
+    at = media_address(media, whole)
+    for each in offered:
+        if each.is_usable:
+            key = each.keys[0]
+            master = SrtpMaster(SUITES[each.suite], key.key, key.salt)
+            srtp.add(master, written(*at) if at and is_sure else "")
 
 
 def _alone(line: bytes, in_stream: bool) -> Fault | None:
@@ -176,7 +196,7 @@ _CLASSES: Final[Mapping[str, type]] = {
 _FORMS: Final[Mapping[str, tuple[type, Callable[[str], object], tuple[str, ...]]]] = {
     "rtpmap": (RtpMap, RtpMap.parse, ("payload type", "encoding")),
     "fmtp": (Fmtp, Fmtp.parse, ("payload type", "parameters")),
-    "crypto": (CryptoAttribute, CryptoAttribute.parse, ("tag", "suite", "keys")),
+    "crypto": (CryptoAttribute, CryptoAttribute.parse, ("tag", "suite", "keys", "parameter")),
     "candidate": (
         IceCandidate,
         IceCandidate.parse,

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from rtclab.command_line.arguments import ConfigError, Parser, complain, program
 from rtclab.command_line.files import STANDARD, print_lines, read_octets, title_of, write_octets
-from rtclab.explain.command import key_file
-from rtclab.explain.fields.context import RtmfpKey
+from rtclab.explain.command import NO_KEYS, KeyFile, add_key_file
 from rtclab.lint.judge import Judge
 from rtclab.lint.packets import Capture, read_capture
 from rtclab.lint.report import LintReport
 from rtclab.lint.svg import picture
+from rtclab.unwrap.srtp import SrtpSessions
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -28,7 +28,7 @@ def run(arguments: Sequence[str]) -> int:
         capture = read_capture(data)
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}") from None
-    report = lint(capture, options.rtmfp_keys or (), name)
+    report = lint(capture, options.keys, name)
     if options.json:
         write_octets(options.json, f"{report.json()}\n".encode())
     if options.svg:
@@ -41,9 +41,9 @@ def run(arguments: Sequence[str]) -> int:
     return 1 if report.findings else 0
 
 
-def lint(capture: Capture, keys: Sequence[RtmfpKey] = (), name: str = "capture") -> LintReport:
+def lint(capture: Capture, keys: KeyFile = NO_KEYS, name: str = "capture") -> LintReport:
     """Judge a capture that was read."""
-    judge = Judge(keys)
+    judge = Judge(keys.rtmfp, SrtpSessions(keys.srtp, keys.dtls))
     for packet in capture.packets:
         judge.hear(packet)
     judge.finish()
@@ -84,11 +84,5 @@ def _parser() -> Parser:
     add("--ladder", action="store_true", help="Draw each call, connection and session as text.")
     add("--svg", metavar="FILE", help="Draw them as a picture; - is standard output.")
     add("--json", metavar="FILE", help="Write the findings as JSON; - is standard output.")
-    add(
-        "--rtmfp-keys",
-        type=key_file,
-        metavar="FILE",
-        help="The keys of RTMFP sessions, as `serve --capture` writes them: a line KEY[:HMACKEY] "
-        "for each direction.",
-    )
+    add_key_file(parser)
     return parser

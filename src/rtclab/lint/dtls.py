@@ -3,7 +3,7 @@
 Implements RFC 5763 §5 and RFC 5764 §4.1 as a rule book, for what handshakes say in the clear.
 
 Own design: the records are read as `rtclab explain` reads them.  A certificate that comes in
-fragments is put together, up to `MOST` octets of a sender.
+fragments is put together, up to `MOST` octets of a sender.  The hellos go to `srtp`, for its keys.
 """
 
 import hashlib
@@ -15,6 +15,7 @@ from rtclab.explain.fields.field import Field, Span
 from rtclab.lint.findings.finding import Findings
 from rtclab.lint.findings.packet import SeenPacket
 from rtclab.lint.sip_offers import MediaPlace
+from rtclab.unwrap.srtp import SrtpSessions
 
 MOST: Final = 1 << 16
 _HASHES: Final = {"sha-1": "sha1", "sha-256": "sha256", "sha-384": "sha384", "sha-512": "sha512"}
@@ -24,13 +25,13 @@ _HELLOS: Final = ("client hello", "server hello")
 class DtlsHandshakes:
     """All handshakes of a capture: RFC 5763 §5."""
 
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+    def __init__(self, findings: Findings, srtp: SrtpSessions) -> None:
+        self._findings, self._srtp = findings, srtp
         self._parts: dict[tuple[str, str], bytes] = {}  # of certificates that are not whole
 
     def heard(self, packet: SeenPacket, sender: MediaPlace | None) -> None:
         """Take a datagram; `sender` is what a description says of where it came from."""
-        for record in datagram(Span.all(packet.data), Context()).children:
+        for record in self.noted(packet).children:
             if record.name == "alert":
                 self._alert(packet, record)
             for message in record.children:
@@ -38,6 +39,11 @@ class DtlsHandshakes:
                     self._hello(packet, message)
                 elif message.name == "certificate":
                     self._certificate(packet, message, sender)
+
+    def noted(self, packet: SeenPacket) -> Field:
+        """Take the hellos of a datagram alone, where no description told of it."""
+        context = Context(srtp=self._srtp, way=f"{packet.source} > {packet.target}")
+        return datagram(Span.all(packet.data), context)
 
     def _alert(self, packet: SeenPacket, record: Field) -> None:
         said = {each.name: each for each in record.children}

@@ -1,8 +1,8 @@
 """Gives each packet of a capture to the rules of its protocol.
 
 Own design: SIP is known by its first line, RTP by the descriptions that came before or else by its
-header, RTMFP by the checksum of its startup, RTMP by the first octet of a connection.  WebSockets,
-HTTP and the relays of TURN are taken off before (`rtclab.unwrap`).
+header, SRTP by its keys, RTMFP by the checksum of its startup, RTMP by the first octet.
+WebSockets, HTTP and the relays of TURN are taken off before (`rtclab.unwrap`).
 """
 
 import re
@@ -13,6 +13,7 @@ from typing import Final
 from p2psip.nat.stun import is_stun
 from p2psip.rtp import fast
 from p2psip.rtp.rtcp import parse_compound
+from rtclab.explain.dtls import is_dtls
 from rtclab.explain.fields.context import RtmfpKey
 from rtclab.explain.fields.layout import refusal
 from rtclab.explain.guess import SIP_START
@@ -30,6 +31,7 @@ from rtclab.lint.sip_calls import SipCalls
 from rtclab.lint.sip_stream import SipStream
 from rtclab.lint.tcp import TcpWay
 from rtclab.unwrap.breach import Breach
+from rtclab.unwrap.srtp import OpenedSrtp, SrtpSessions
 from rtclab.unwrap.turn import Relayed, TurnRelays
 
 _SIP: Final = re.compile(rb"SIP/\d", re.IGNORECASE)  # in a first line, or in a Via further on
@@ -59,12 +61,13 @@ class _Connection:
 class Judge:
     """Judges a capture: `hear` each packet, then `finish`.  Own design."""
 
-    def __init__(self, keys: Sequence[RtmfpKey] = ()) -> None:
+    def __init__(self, keys: Sequence[RtmfpKey] = (), srtp: SrtpSessions | None = None) -> None:
         self.findings, self.ladder = Findings(), Ladder()
         self.notes: dict[str, int] = {}
-        self._sip = SipCalls(self.findings, self.ladder)
+        self._srtp = srtp or SrtpSessions()
+        self._sip = SipCalls(self.findings, self.ladder, self._srtp)
         self._rtp = RtpStreams(self.findings)
-        self._dtls = DtlsHandshakes(self.findings)
+        self._dtls = DtlsHandshakes(self.findings, self._srtp)
         self._rtcp = RtcpReports(self.findings)
         self._rtmfp = RtmfpSessions(self.findings, self.ladder, tuple(keys))
         self._tunnels = RtmpTunnels(self.findings, self.ladder, self._note)
@@ -116,9 +119,12 @@ class Judge:
         if not packet.carrier and self._relayed(packet, self._relays.channel(*packet[2:5])):
             return
         is_sip = SIP_START.match(data) is not None
+        opened = self._srtp.opened((packet.source, packet.target, packet.carrier), data)
         if is_sip or way in self._sip_ways:
             self._sip_ways.add(way)
             self._sip.heard(packet, data)
+        elif opened is not None:
+            self._protected(packet, opened)
         elif not self._media(packet) and not self._rtmfp.heard(packet):
             self._perhaps_media(packet)
 
@@ -141,7 +147,23 @@ class Judge:
                 self._datagram(inner)
         return is_relayed
 
-    def _media(self, packet: SeenPacket) -> bool:
+    def _protected(self, packet: SeenPacket, opened: OpenedSrtp) -> None:
+        """SRTP of which the key is known: what is within, or what is wrong."""
+        if opened.plain is not None:
+            packet = packet._replace(data=opened.plain)
+        elif not opened.is_replayed:
+            name = "SRTCP" if opened.is_rtcp else "SRTP"
+            what = f"{name} to {packet.target} that no key opens"
+            self.findings.add("srtp-tag", packet, what, once=f"{what} {packet.source}")
+            return
+        elif opened.is_rtcp:
+            what = f"SRTCP to {packet.target}"
+            self.findings.add("srtcp-replayed", packet, what)
+            return  # of RTP the sequence number says the same
+        if not self._media(packet, is_open=True):
+            self._perhaps_media(packet, is_open=True)
+
+    def _media(self, packet: SeenPacket, *, is_open: bool = False) -> bool:
         """RTP and RTCP at an address that a description gave."""
         offers = self._sip.offers
         place = offers.places.get(packet.target)
@@ -152,21 +174,23 @@ class Judge:
             self._dtls.heard(packet, offers.places.get(packet.source))
             return True
         if (place is None or fast.looks_like_rtcp(packet.data)) and reports is not None:
-            self._rtcp.heard(packet, reports)
+            self._rtcp.heard(packet, reports, is_open=is_open)
         elif place is not None and fast.looks_like_rtcp(packet.data):
-            self._rtcp.heard(packet, place)
-        elif self._rtp.heard(packet, place):
+            self._rtcp.heard(packet, place, is_open=is_open)
+        elif self._rtp.heard(packet, place, is_open=is_open):
             self._mark(packet)
         return True
 
-    def _perhaps_media(self, packet: SeenPacket) -> None:
+    def _perhaps_media(self, packet: SeenPacket, *, is_open: bool = False) -> None:
         """RTP and RTCP that no description told of: both have but a few bits that are sure."""
         data = packet.data
-        if fast.looks_like_rtcp(data):
+        if is_dtls(data):
+            self._dtls.noted(packet)
+        elif fast.looks_like_rtcp(data):
             if refusal(parse_compound, data) is None:
-                self._rtcp.heard(packet, None)
+                self._rtcp.heard(packet, None, is_open=is_open)
         elif fast.unpack(data) is not None:
-            self._rtp.heard(packet, None)
+            self._rtp.heard(packet, None, is_open=is_open)
             self._mark(packet)
 
     def _mark(self, packet: SeenPacket) -> None:

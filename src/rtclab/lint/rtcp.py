@@ -41,9 +41,12 @@ class RtcpReports:
         self._all: dict[tuple[str, str, str, int], _Reporter] = {}
         self._left: dict[int, list[SeenPacket]] = {}  # BYEs by their SSRC
 
-    def heard(self, packet: SeenPacket, place: MediaPlace | None) -> str:
-        """Take a datagram; the types of its packets, in short, "" if it cannot be read: §6.4."""
-        if place is not None and "SAVP" in place.protocol:
+    def heard(self, packet: SeenPacket, place: MediaPlace | None, *, is_open: bool = False) -> str:
+        """Take a datagram; the types of its packets, in short, "" if it cannot be read: §6.4.
+
+        It was SRTCP if it `is_open`.
+        """
+        if place is not None and "SAVP" in place.protocol and not is_open:
             return "SRTCP"
         try:
             packets = parse_compound(packet.data)
@@ -51,7 +54,8 @@ class RtcpReports:
             what = f"to {packet.target}: {error}"
             self._findings.add("rtcp-syntax", packet, what)
             return ""
-        if not (place is not None and place.has_reduced_size):  # feedback may stand alone
+        # feedback may stand alone, as it does of the browsers whose description is not here
+        if not (is_open if place is None else place.has_reduced_size):
             self._shape(packet, packets)
         for each in packets:
             self._source(packet, each, place)

@@ -43,6 +43,7 @@ class RtpStream:
     last: SeenPacket
     packets: int = 0
     types: dict[int, int] = field(default_factory=dict)
+    is_open: bool = False  # SRTP whose key is known
     jitter: float = 0.0  # s
     _seen: set[int] = field(default_factory=set)
     _lowest: int = 0
@@ -134,7 +135,8 @@ class RtpStream:
 
     @property
     def _is_sealed(self) -> bool:
-        return self.place is not None and "SAVP" in self.place.protocol
+        is_secure = self.place is not None and "SAVP" in self.place.protocol
+        return is_secure and not self.is_open
 
     def _sound(
         self, packet: SeenPacket, before: fast.Header, header: fast.Header, elapsed: float
@@ -164,8 +166,8 @@ class RtpStreams:
         self._latest: dict[tuple[str, str, bool], RtpStream] = {}
         self.ended: dict[str, float] = {}  # when calls ended, by Call-ID
 
-    def heard(self, packet: SeenPacket, place: MediaPlace | None) -> bool:
-        """Take a datagram; False if it is no RTP: §5.1."""
+    def heard(self, packet: SeenPacket, place: MediaPlace | None, *, is_open: bool = False) -> bool:
+        """Take a datagram, which was SRTP if it `is_open`; False if it is no RTP: §5.1."""
         header = fast.unpack(packet.data)
         if header is None:
             if place is not None:
@@ -179,6 +181,7 @@ class RtpStreams:
             self._all[key] = stream
         if stream.place is None:
             stream.place = place
+        stream.is_open |= is_open
         stream.heard(packet, header)
         return True
 

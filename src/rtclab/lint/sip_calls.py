@@ -11,16 +11,17 @@ from rtclab.lint.sip_dialogs import SipDialogs
 from rtclab.lint.sip_message import HeardMessage, read_message
 from rtclab.lint.sip_offers import SipOffers
 from rtclab.lint.sip_transactions import SipTransactions
+from rtclab.unwrap.srtp import SrtpSessions
 
 
 class SipCalls:
     """All SIP of a capture; `ended` is when calls were over, by Call-ID.  Own design."""
 
-    def __init__(self, findings: Findings, ladder: Ladder) -> None:
+    def __init__(self, findings: Findings, ladder: Ladder, srtp: SrtpSessions) -> None:
         self._findings, self._ladder = findings, ladder
         self._transactions = SipTransactions(findings)
         self._dialogs = SipDialogs(findings)
-        self.offers = SipOffers(findings)
+        self.offers = SipOffers(findings, srtp)
         self.ended: dict[str, float] = {}
 
     def heard(self, packet: SeenPacket, data: bytes) -> None:

@@ -16,11 +16,13 @@ from p2psip.sdp.line import find_all
 from p2psip.sdp.session import MediaDescription, SessionDescription
 from p2psip.sip.message import Request, Response
 from p2psip.ua.requests.request_validation import session
+from rtclab.explain.sdp import take_keys
 from rtclab.lint.findings.finding import Findings
 from rtclab.lint.findings.packet import SeenPacket
 from rtclab.lint.sip_message import HeardMessage
 from rtclab.lint.sip_transactions import SipTransaction
 from rtclab.unwrap.address import written
+from rtclab.unwrap.srtp import SrtpSessions
 
 
 @dataclass(slots=True)
@@ -42,8 +44,8 @@ class MediaPlace:
 class SipOffers:
     """The descriptions of all calls; `places` are the addresses of their media: RFC 3264 §5."""
 
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+    def __init__(self, findings: Findings, srtp: SrtpSessions) -> None:
+        self._findings, self._srtp = findings, srtp
         self.places: dict[str, MediaPlace] = {}
         self.rtcp_places: dict[str, MediaPlace] = {}
         self._fragments: dict[str, MediaPlace] = {}  # by the user names of ICE
@@ -153,6 +155,7 @@ class SipOffers:
         """Keep the address of a media line, with the formats that may arrive there."""
         if "RTP/" not in media.protocol.upper():
             return
+        take_keys(media, session, self._srtp)
         at = attributes.media_address(media, session)
         fragment = media.attribute("ice-ufrag") or session.attribute("ice-ufrag") or ""
         if at is None and not fragment:

@@ -1,9 +1,9 @@
 """`--capture FILE`: what the gateway sees on its SIP, RTP, RTMP and RTMFP sockets, as a capture.
 
 Own design: sockets are wrapped where they are opened, by the taps of both families.  What TLS
-carries is written as it is read, in the clear, and the keys of RTMFP sessions go to a file beside:
-both files are for their owner alone.  The capture ends at `LIMIT`, and when the disk is full; calls
-go on.
+carries is written as it is read, in the clear, and the keys of RTMFP sessions and the secrets of
+the DTLS of browsers go to a file beside: both files are for their owner alone.  The capture ends at
+`LIMIT`, and when the disk is full; calls go on.
 """
 
 import os
@@ -149,8 +149,14 @@ class PacketCapture(p2psip.net.tap.SocketTap, rtmplite.net.tap.SocketTap):
             return
         for each in keys.cipher.protections:
             hmac_key = f":{each.hmac_key.hex()}" if each.hmac_length else ""
-            with suppress(OSError, ValueError):  # closed meanwhile, or a full disk
-                self._keys.write(f"{each.key.hex()}{hmac_key}\n".encode())
+            self.secret(f"{each.key.hex()}{hmac_key}".encode())
+
+    def secret(self, line: bytes) -> None:
+        """Write a line of the file of keys: of an RTMFP session, or of a browser's DTLS."""
+        if self._file is None:
+            return
+        with suppress(OSError, ValueError):  # closed meanwhile, or a full disk
+            self._keys.write(line + b"\n")
 
     def _near(self, opened: socket.socket, far: Address) -> Address:
         """The own address of a socket, towards `far` if it is bound to all."""

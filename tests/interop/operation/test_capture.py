@@ -9,12 +9,24 @@ from support.gateway.accounts import PASSWORD, users_file
 from support.gateway.gateway import Gateway
 from support.gateway.workers import one_at
 from support.peers.baresip import Baresip
+from support.peers.browser_peer import Chromium
 from support.peers.peers import Ffmpeg
 from support.peers.process import require
+from support.peers.webrtc_peers import (
+    ENOUGH,
+    WEBRTC,
+    NumberedPublisher,
+    endpoint,
+    rising,
+    webrtc_page,
+)
 
-from rtclab.explain.command import key_file
+from rtclab.explain.command import explain, key_file
+from rtclab.explain.fields.context import Context
+from rtclab.explain.render import text_lines
 from rtclab.lint.command import lint
 from rtclab.lint.packets import read_capture
+from rtclab.unwrap.srtp import SrtpSessions
 from rtmplite.net.client.rtmfp_client import RtmfpClient
 from rtmplite.net.client.rtmp_client import RtmpClient
 
@@ -71,6 +83,66 @@ def test_a_call_is_captured_whole(start, tmp_path):
     [ends] = {tuple(each.ends) for each in report.diagrams if "ACK" in labels_of(each)}
     assert len(ends) == 2  # RTP is between the ends of the call, whichever ports it takes
     assert {"connect", "onStatus NetStream.Publish.Start"} <= set(labels(report, "rtmp"))
+
+
+@pytest.mark.needs("baresip", "ffmpeg")
+def test_a_secure_call_is_opened_by_the_keys_of_its_descriptions(start, tmp_path):
+    """Each packet of either end is authentic, and has the sound; one changed octet is found."""
+    path = tmp_path / "secure.pcap"
+    users = users_file(tmp_path, "bob")
+    options = "--users", users, "--srtp", "always", "--capture", str(path)
+    with Gateway(tmp_path / "g", *options) as server:
+        phone = start(
+            Baresip, "bob", registrar=server.sip, password=PASSWORD, hz=900, srtp="srtp-mand"
+        )
+        url = server.url("call", f"bob@{server.sip}")
+        publisher = start(Ffmpeg.publish, url, hz=440, seconds=SECONDS)
+        phone.wait_event("CALL_ESTABLISHED")
+        assert publisher.finish() == 0
+        phone.wait_event("CALL_CLOSED")
+    data = path.read_bytes()
+    field = explain(data, Context())
+    told = [packet.children[-1] for packet in field.children]
+    opened = [each for each in told if each.name == "SRTP" and each.children[0].octets]
+    assert len(opened) > 40 * SECONDS and not any(True for e in opened for _ in e.faults())
+    assert {each.children[0].name for each in opened} == {"RTP"}
+    payloads = [each.children[0].children[-1] for each in opened]
+    assert {each.meaning for each in payloads} == {"PCMU/8000"}
+    shown = "\n".join(text_lines(field, data))
+    keys = [each.split("|")[0].split()[0] for each in data.decode("latin-1").split("inline:")[1:]]
+    assert keys and not any(each[:40] in shown for each in keys)
+    report = judged(path)
+    broken = {each.rule for each in report.findings if each.rule.startswith("srtp")}
+    assert broken <= {"srtp-tag"}  # reports in clear at first
+    assert sum(each.is_open for each in report.streams) == 2
+    changed = bytearray(data)
+    changed[opened[9].end - 1] ^= 1
+    found = lint(read_capture(bytes(changed)))
+    assert "srtp-tag" in {each.rule for each in found.findings}
+
+
+@pytest.mark.needs("chromium", "ffmpeg")
+def test_the_secrets_of_a_browser_open_its_media(start, tmp_path):
+    """What Chromium plays is authentic, both ways; without the secrets it stays closed."""
+    path = tmp_path / "browser.pcap"
+    with Gateway(tmp_path / "g", *WEBRTC, "--capture", str(path)) as server:
+        start(NumberedPublisher, server.url("live", "obs"))
+        server.wait_status({"streams": 1})
+        with webrtc_page() as page:
+            browser = start(Chromium, page.at(whep=endpoint(server, "obs", "whep")))
+            browser.wait_until(
+                lambda: rising(page.last.get("numbers", ())) >= ENOUGH, what="numbers", timeout=60
+            )
+            browser.stop()
+    keys = key_file(f"{path}.keys")
+    capture = read_capture(path.read_bytes())
+    known, closed = lint(capture, keys), lint(capture)
+    assert keys.dtls and not any(each.is_open for each in closed.streams)
+    assert {each.is_open for each in known.streams} == {True} and len(known.streams) >= 2
+    assert "srtp-tag" not in {each.rule for each in known.findings}
+    field = explain(path.read_bytes(), Context(srtp=SrtpSessions(keys.srtp, keys.dtls)))
+    names = {(each.name, each.meaning) for each in field.walk() if each.octets}
+    assert {("RTP", "decrypted"), ("RTCP", "decrypted")} <= names
 
 
 def test_each_worker_writes_a_capture_of_its_own(tmp_path):

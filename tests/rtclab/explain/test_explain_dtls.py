@@ -1,45 +1,18 @@
 """DTLS of a real handshake, explained to the certificate and the profile of SRTP."""
 
-from contextlib import suppress
-
-import pytest
 from support.explained import hold
+from support.lint.dtls_handshake import dtls_handshake
 
-from p2psip.net.dtls import DtlsIdentity, DtlsServer
 from rtclab.explain import dtls
 from rtclab.explain.fields.context import Context
 from rtclab.explain.fields.field import Span
 from rtclab.explain.guess import datagram
 
-SSL = pytest.importorskip("OpenSSL.SSL")
-
-
-def handshake():
-    """The datagrams of both sides, of a client and a server with a certificate of its own."""
-    ours, theirs = DtlsIdentity(), DtlsIdentity()
-    server = DtlsServer(ours, theirs.fingerprint)
-    client = SSL.Connection(theirs.context, None)
-    client.set_connect_state()
-    client.set_ciphertext_mtu(1200)
-    sent = []
-    for _ in range(4):
-        with suppress(SSL.WantReadError):
-            client.do_handshake()
-        try:
-            said = client.bio_read(1 << 16)
-        except SSL.WantReadError:
-            break
-        answers = server.received(said, 0.0)
-        sent += [said, *answers]
-        for each in answers:
-            client.bio_write(each)
-    assert server.keys is not None
-    return ours, theirs, sent
-
 
 def test_a_handshake_is_explained():
     """The profile is named, and a certificate by the hash that its description has."""
-    ours, theirs, sent = handshake()
+    ours, theirs, _, told = dtls_handshake()
+    sent = [data for _, data in told]
     fields = [datagram(Span.all(each), Context()) for each in sent]
     for field, data in zip(fields, sent, strict=True):
         hold(field, data)

@@ -14,6 +14,7 @@ from support.lint.scene import A, B, Scene, datagrams
 from support.lint.sip_cases import PARTS, call, request, response
 
 from rtclab.__main__ import main
+from rtclab.explain.command import KeyFile
 from rtclab.explain.fields.context import RtmfpKey
 from rtclab.lint.command import lint
 from rtclab.lint.findings.rules import RULES
@@ -54,7 +55,7 @@ def test_sessions_of_others_are_read_with_their_keys(corpus, name):
         for each in sessions
         for way in ("client_to_server", "server_to_client")
     ]
-    report = lint(read_capture(path.read_bytes()), keys)
+    report = lint(read_capture(path.read_bytes()), KeyFile(tuple(keys)))
     assert report.findings == []
     assert any("SessionClose" in row.label for each in report.diagrams for row in each.arrows)
 

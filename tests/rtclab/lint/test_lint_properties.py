@@ -6,6 +6,7 @@ from support.lint import carried_cases, dtls_cases, media_cases, rtmfp_cases, rt
 from support.lint.scene import Scene
 
 from rtclab.command_line.arguments import ConfigError
+from rtclab.explain.command import KeyFile
 from rtclab.explain.fields.context import RtmfpKey
 from rtclab.lint.command import lint
 from rtclab.lint.judge import Judge
@@ -19,7 +20,7 @@ KEYS = (RtmfpKey(b"k" * 16), RtmfpKey(b"K" * 32, b"h" * 32))
 
 
 def judge(packets):
-    report = lint(Capture(packets), KEYS)
+    report = lint(Capture(packets), KeyFile(KEYS))
     assert "\n".join(report.lines(ladder=True)) and report.json()
 
 

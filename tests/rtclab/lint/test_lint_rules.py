@@ -3,13 +3,24 @@
 from pathlib import Path
 
 import pytest
-from support.lint import carried_cases, dtls_cases, media_cases, rtmfp_cases, rtmp_cases, sip_cases
+from support.lint import (
+    carried_cases,
+    dtls_cases,
+    media_cases,
+    rtmfp_cases,
+    rtmp_cases,
+    sip_cases,
+    srtp_cases,
+)
 from support.lint.scene import found
 
 from rfc_annotations.specs import load, read_index
 from rtclab.lint.findings.rules import RULES
 
-TABLES = sip_cases, carried_cases, dtls_cases, media_cases, rtmp_cases, rtmfp_cases
+TABLES = (
+    *(sip_cases, carried_cases, dtls_cases, media_cases, srtp_cases),
+    *(rtmp_cases, rtmfp_cases),
+)
 CASES = [case for table in TABLES for case in table.CASES]
 GOOD = {name: scene for table in TABLES for name, scene in table.GOOD.items()}
 

@@ -24,7 +24,8 @@ class Field:
 
     `bits` are those bits alone: how many of the octets' bits are skipped, and how many are taken.
     With `octets` the children are not pieces of this buffer but of that one, which was made of
-    this field: decrypted, or put together.
+    this field: decrypted, or put together.  A part of what is put together elsewhere may begin or
+    end within a secret, so that its octets are not printed.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Field:
     bits: tuple[int, int] | None = None
     fault: Fault | None = None
     octets: bytes | None = None
+    is_part: bool = False
 
     @property
     def span(self) -> tuple[int, int]:

@@ -116,6 +116,9 @@ RULES: Final[Mapping[str, LintRule]] = {
     "rtcp-unnamed": LintRule("RFC 3550 §6.5.1", "an SSRC that never has a CNAME"),
     "rtcp-often": LintRule("RFC 3550 §6.2", "reports that come too often"),
     "rtcp-after-bye": LintRule("RFC 3550 §6.3.7", "packets of a source that has said BYE"),
+    # SRTP
+    "srtp-tag": LintRule("RFC 3711 §3.3", "SRTP or SRTCP with a tag that is wrong"),
+    "srtcp-replayed": LintRule("RFC 3711 §3.3.2", "SRTCP that came before"),
     # DTLS
     "dtls-fingerprint": LintRule("RFC 5763 §5", "a certificate that the description does not name"),
     "dtls-no-srtp": LintRule("RFC 5764 §4.1", "a hello that agrees on no profile of SRTP"),
