@@ -33,6 +33,7 @@ OWN_MEDIA = """
   media.getUserMedia = async (wanted) => {
     const stream = await ask({ audio: wanted.audio }), sound = new AudioContext();
     const out = sound.createMediaStreamDestination(), tone = new OscillatorNode(sound);
+    tone.frequency.value = HZ;
     tone.connect(out);
     tone.start();
     stream.getTracks().forEach((track) => stream.removeTrack(track));
@@ -51,39 +52,44 @@ OWN_MEDIA = """
   const show = media.getDisplayMedia.bind(media);
   media.getDisplayMedia = () => show({ video: { width: 320, frameRate: 5 } });
 """
-# The colour of what the page sees.
+# The colour of what the page sees there.
 COLOUR = """
   const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 });
   const paint = canvas.getContext("2d");
-  paint.drawImage(document.querySelector("active-calls video"), 0, 0, 1, 1);
+  const picture = document.querySelector("active-calls PLACE");
+  if (!picture) return "";
+  paint.drawImage(picture, 0, 0, 1, 1);
   const [red, green, blue] = paint.getImageData(0, 0, 1, 1).data;
   return Math.max(red, green, blue) < 50 ? "" : green > blue ? "green" : "blue";
 """
+TILE = "document.querySelectorAll('[aria-label=\"Picture of carol\"]').length"
 HEARD = "/[1-9]\\d* kbit.s in/.test(document.querySelector('.quality').textContent)"
 
 
 @pytest.fixture
 def server(gateway, tmp_path):
     return gateway(
-        "--users", users_file(tmp_path, "alice", "bob", "carol"), "--webrtc", "127.0.0.1:0"
-    )
+        "--users", users_file(tmp_path, "alice", "bob", "carol"), "--webrtc", "127.0.0.1:0",
+        "--room", "team",
+    )  # fmt: skip
 
 
 def address(server):
     return f"http://{server.listeners['http']}/phone/"
 
 
-def sign_in(browser, name):
+def sign_in(browser, name, tone=WHISTLED):
     """The phone of a user, signed in."""
-    browser.run(OWN_MEDIA)
+    browser.run(OWN_MEDIA.replace("HZ", str(tone)))
     browser.fill("Password", PASSWORD, submits=False)
     browser.fill("Name", f"{name}@127.0.0.1")
     says(browser, f"Signed in as {name}")
     return browser
 
 
-def sees(browser, colour):
-    browser.wait_until(lambda: browser.run(COLOUR) == colour, what=colour, timeout=60)
+def sees(browser, colour, place="video"):
+    script = COLOUR.replace("PLACE", place)
+    browser.wait_until(lambda: browser.run(script) == colour, what=colour, timeout=60)
 
 
 @pytest.fixture
@@ -180,6 +186,40 @@ def test_a_page_calls_a_page_and_shows_its_screen(server, page):
     server.wait_status({"calls": 0, "browsers": 0})
     other.close()
     page.until("!document.querySelector('people-view').textContent.includes('carol')", "alone")
+
+
+def enter(browser, room="team"):
+    browser.run("location.hash = '#watch'")
+    browser.fill("Name of the room", room)
+
+
+@pytest.mark.needs("chromium")
+def test_pages_meet_in_a_room(server, page):
+    """Each sees a tile of the other and hears it; it goes when the other leaves, or is gone."""
+    other = sign_in(page.tab(address(server)), "carol", 710)
+    enter(page, "nowhere")
+    says(page, "Refused: 480 No Such User")
+    enter(page)
+    says(page, "In a call")
+    page.until("document.querySelectorAll('active-calls figure').length === 1", "its own tile")
+    enter(other)
+    for each, name, tone in ((page, "carol", 710), (other, "alice", WHISTLED)):
+        hears(each, tone)
+        sees(each, "blue", f"[aria-label='Picture of {name}']")
+    page.press("Share screen")
+    sees(other, "green", "[aria-label='Picture of alice']")
+    other.fill("Message", "<b>good</b> evening")
+    for each in (page, other):
+        says(each, "carol: <b>good</b> evening")
+    assert page.faults() == []
+    other.press("Hang up")
+    page.until(f"!{TILE}", "no tile")
+    enter(other)
+    page.until(TILE, "a tile")
+    sees(page, "blue", "[aria-label='Picture of carol']")
+    other.close()
+    page.until(f"!{TILE}", "no tile")
+    server.wait_status({"room_members": 1})
 
 
 @pytest.mark.needs("chromium")

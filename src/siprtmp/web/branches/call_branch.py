@@ -86,6 +86,7 @@ class CallBranch:
         self._calls: dict[str, Call] = {}
         self._names: dict[Call, str] = {}
         self._placed: set[Call] = set()
+        self._last_end: tuple[Call | None, str] = (None, "")
         self._teller: Teller | None = None
         self.stories: CallStories | None = None
         self.followers: list[Callable[[Row], object]] = []
@@ -105,7 +106,7 @@ class CallBranch:
             follow({**told, "call": row})
         teller = self._teller
         if teller is None:
-            self._leave(call, event)
+            self._leave(call, event, text)
             return False
         if event not in (CallEvent.BEGUN, CallEvent.ENDED):
             teller.notify((name,), Entity(JSON, told))
@@ -114,7 +115,7 @@ class CallBranch:
         if event not in _WORDS:
             entity = Entity(JSON, {**row, **left})
             teller.changed((name,), change.get(event, Change.UPDATE), entity)
-        self._leave(call, event)
+        self._leave(call, event, text)
         return call in self._placed
 
     def _enter(self, call: Call) -> None:
@@ -127,10 +128,11 @@ class CallBranch:
             name = f"{first}:{number}"
         self._calls[name], self._names[call] = call, name
 
-    def _leave(self, call: Call, event: CallEvent) -> None:
+    def _leave(self, call: Call, event: CallEvent, text: str) -> None:
         if event is CallEvent.ENDED:
             del self._calls[self._names.pop(call)]
             self._placed.discard(call)
+            self._last_end = call, text
 
     def _row(self, call: Call, now: float) -> Row:
         held = {"held": call.holds, "muted": call.is_muted}
@@ -200,7 +202,8 @@ class CallBranch:
         self._placed.add(call)
         self._wake()
         if call not in self._names:
-            raise RemoteError("The call has failed at once", 503)
+            ended, why = self._last_end
+            raise RemoteError(why if ended is call and why else "The call has failed", 503)
         return self._names[call]
 
     def put(self, path: Path, entity: Entity, asker: Asker) -> None:

@@ -44,7 +44,8 @@ class Rig:
         placing = Placing(core, core.names, self.world.registry)
         clock = lambda: self.world.now  # noqa: E731
         roles = Roles(["boss"], is_local=is_local)
-        self.branch = CallBranch(roles, placing, call_row, clock, lambda: None)
+        self.wake = lambda: None
+        self.branch = CallBranch(roles, placing, call_row, clock, lambda: self.wake())
         core.context.on_event = self.branch.on_event
         self.teller = Teller()
         self.branch.attach(self.teller)
@@ -170,6 +171,14 @@ def test_nothing_but_keys_is_done_with_a_call_that_is_not_up(rig):
 def test_what_cannot_be_placed_is_refused(rig, wanted, status):
     assert status_of(rig.branch.create, (), Entity(JSON, wanted), OPERATOR) == status
     assert rig.branch.children(()) == [] and rig.world.is_clean()
+
+
+def test_a_client_hears_why_its_call_has_failed_at_once(rig):
+    rig.wake, rig.desk.answers = rig.world.wait, 486
+    wanted = Entity(JSON, {"from": "studio", "to": PHONE})
+    with pytest.raises(RemoteError, match="486 Busy Here") as refused:
+        rig.branch.create((), wanted, OPERATOR)
+    assert refused.value.status == 503 and rig.world.is_clean()
 
 
 def test_a_name_has_one_call(rig):

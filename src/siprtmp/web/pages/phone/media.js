@@ -46,10 +46,14 @@ export class Way extends EventTarget {
 
   get state() { return this.connection.connectionState; }
 
-  /** Send what the user says and shows. @param {MediaStream} stream */
-  async send(stream) {
-    for (const track of stream.getTracks())
-      this.connection.addTransceiver(track, { direction: "sendonly", streams: [stream] });
+  /** Send what the user says and shows. @param {MediaStream} stream @param {string} codec of its picture, "" for any */
+  async send(stream, codec = "") {
+    const wanted = [`video/${codec}`, "video/rtx"];
+    const codecs = RTCRtpSender.getCapabilities("video").codecs.filter(({ mimeType }) => wanted.includes(mimeType));
+    for (const track of stream.getTracks()) {
+      const line = this.connection.addTransceiver(track, { direction: "sendonly", streams: [stream] });
+      if (codec && track.kind === "video") line.setCodecPreferences(codecs);
+    }
     return this.begin();
   }
 
@@ -65,7 +69,8 @@ export class Way extends EventTarget {
     await this.gathered();
     const { answer, end } = await this.exchange(this.connection.localDescription.sdp);
     this.finish = end;
-    await this.connection.setRemoteDescription({ type: "answer", sdp: answer });
+    if (this.state === "closed") return end(); // meanwhile
+    return this.connection.setRemoteDescription({ type: "answer", sdp: answer });
   }
 
   gathered() {

@@ -2,6 +2,7 @@
 import { Resources } from "/tree.js";
 import { capture, devices, Way } from "./media.js";
 import { attempt, begin, button, field, here, learn, make, nameOf, notice, press, proofOf, say, treeAddress, viewsOf } from "./parts.js";
+import { Room } from "./room.js";
 import { TABLES } from "./words.js";
 
 const KEYS = "123456789*0#";
@@ -15,7 +16,7 @@ class Phone extends EventTarget {
   constructor() {
     super();
     Object.assign(this, {
-      tree: null, isOpen: false, user: "", proof: "", call: null, incoming: null, people: [],
+      tree: null, isOpen: false, user: "", proof: "", call: null, isBeginning: false, incoming: null, people: [],
     });
   }
 
@@ -41,7 +42,10 @@ class Phone extends EventTarget {
       throw error;
     }
     Object.assign(this, { tree, user: whole, proof, isOpen: true });
-    tree.addEventListener("lost", () => this.turn(false));
+    tree.addEventListener("lost", () => {
+      this.finish(""); // its media end with the connection, and it with them
+      this.turn(false);
+    });
     tree.addEventListener("open", () => { // a login ends with its connection
       enter().then(() => this.lookForPeople(), () => {});
       this.turn(true);
@@ -93,15 +97,24 @@ class Phone extends EventTarget {
   /** The address of somebody; a name alone is one of the user's own domain. */
   whole(to) { return /[@:]/.test(to) ? to : `${to}@${this.user.split("@")[1]}`; }
 
-  /** Call somebody. @param {string} to @param {boolean} picture */
-  async dial(to, picture) {
+  /** Call somebody, or enter a room with tiles. @param {string} to @param {boolean} picture @param {Room|null} room */
+  async dial(to, picture, room = null) {
     const address = this.whole(to);
-    await this.begin({ callee: address, direction: "out", state: "ringing" }, picture);
+    await this.begin({ callee: address, direction: "out", state: "ringing" }, picture, room);
+    await this.follow(() => this.tree.post("/call", { from: this.name, to: address }));
+  }
+
+  /** Enter a room: its audio by a call, and the others' pictures as tiles. */
+  async enter(name) {
+    const room = new Room(nameOf(name), this.name, this.tree, (way, sdp, stream) => this.offer(way, sdp, stream));
+    room.addEventListener("change", () => this.changed("room"));
+    await this.dial(name, true, room);
+    const { call } = this;
+    if (call?.room !== room) return; // it was refused
     try {
-      const id = await this.tree.post("/call", { from: this.name, to: address });
-      await this.follow(id);
+      await room.enter(call.own, ({ from, text }) => this.heard(from, text));
     } catch (error) {
-      this.finish("");
+      if (this.call === call) await this.hangUp();
       throw error;
     }
   }
@@ -111,12 +124,7 @@ class Phone extends EventTarget {
     const { id, row } = this.incoming;
     this.incoming = null;
     await this.begin(row, picture);
-    try {
-      await this.follow(id);
-    } catch (error) { // the caller has given up, and nobody is to hear the next one unasked
-      this.finish("");
-      throw error;
-    }
+    await this.follow(() => id);
   }
 
   async decline() {
@@ -126,17 +134,19 @@ class Phone extends EventTarget {
     await this.tree.delete(`/call/${id}`);
   }
 
-  /** Have media both ways, under the own name. */
-  async begin(row, picture) {
+  /** Have media both ways, under the own name; in a room with tiles, a picture of its own. */
+  async begin(row, picture, room = null) {
+    if (this.call || this.isBeginning) throw new Error(say("busy"));
+    this.isBeginning = true;
     notice(say("asking"));
-    const own = await capture(picture);
+    const own = await capture(picture).finally(() => { this.isBeginning = false; });
     notice("");
     const way = { publish: new Way((sdp) => this.offer("publish", sdp)), play: new Way((sdp) => this.offer("play", sdp)) };
-    this.call = { id: "", row, own, ways: way, chat: [], shared: null, isHeld: false };
+    this.call = { id: "", row, own, room, ways: way, chat: [], shared: null, isHeld: false };
     way.play.addEventListener("track", () => this.changed("call"));
     try {
       await way.play.receive();
-      await way.publish.send(own);
+      await way.publish.send(room ? new MediaStream(own.getAudioTracks()) : own);
     } catch (error) {
       this.finish("");
       throw error;
@@ -149,20 +159,39 @@ class Phone extends EventTarget {
     return exchange(this.tree, { way, stream, sdp, proof: this.proof });
   }
 
-  async follow(id) {
-    this.call.id = id;
-    await this.tree.subscribe(`/call/${id}`, (told) => this.event(told));
-    this.show(await this.tree.get(`/call/${id}`));
+  /** Hear of the call that is made or found; its media end with it. @param {() => string|Promise<string>} find */
+  async follow(find) {
+    const { call } = this;
+    try {
+      const id = call.id = await find();
+      await this.tree.subscribe(`/call/${id}`, (told) => this.event(told));
+      this.show(await this.tree.get(`/call/${id}`));
+    } catch (error) {
+      if (this.call !== call) return; // it has ended, and the user knows why
+      this.finish(""); // nobody is to hear the next caller unasked
+      throw error;
+    }
   }
 
   /** What happens within the call: keys and messages of the other. */
   event({ kind, entity: data }) {
     if (kind !== "NOTIFY" || !this.call) return;
-    if (data.message) this.call.chat.push({ from: nameOf(this.other), text: data.message });
+    if (data.message) this.heard(nameOf(this.other), data.message);
     if (data.digits) notice(say("pressed", data.digits));
     if (data.event === "held" || data.event === "resumed") this.call.isHeld = data.event === "held";
     if (data.event === "transferred") this.transferred(data.reason);
     this.changed("chat");
+  }
+
+  heard(from, text) {
+    this.call?.chat.push({ from, text });
+    this.changed("chat");
+  }
+
+  async write(text) {
+    const { room } = this.call;
+    await (room ? room.write(text) : this.tell({ message: text }));
+    this.heard(this.name, text);
   }
 
   /** Have the other call somebody else. */
@@ -200,17 +229,17 @@ class Phone extends EventTarget {
 
   /** Show the screen instead of the camera, until it is asked for again. */
   async share() {
-    const { call } = this;
+    const { call } = this, shown = call.room?.publish ?? call.ways.publish;
     if (call.shared) {
       call.shared.getTracks().forEach((track) => track.stop());
       call.shared = null;
       const [camera] = call.own.getVideoTracks();
-      if (camera) await call.ways.publish.replace(camera);
+      if (camera) await shown.replace(camera);
     } else {
       call.shared = await navigator.mediaDevices.getDisplayMedia({ video: true });
       const [screen] = call.shared.getVideoTracks();
       screen.onended = () => call.shared && this.share();
-      await call.ways.publish.replace(screen);
+      await shown.replace(screen);
     }
     this.changed("call");
   }
@@ -220,6 +249,7 @@ class Phone extends EventTarget {
     const { call } = this;
     this.call = null;
     if (!call) return;
+    call.room?.leave();
     Object.values(call.ways).forEach((way) => way.close());
     for (const stream of [call.own, call.shared]) stream?.getTracks().forEach((track) => track.stop());
     if (reason) notice(say("ended", reason === "BYE" ? say("theyHungUp") : reason));
@@ -303,7 +333,7 @@ customElements.define("incoming-calls", class extends View {
 });
 
 customElements.define("active-calls", class extends View {
-  static parts = ["call", "chat"];
+  static parts = ["call", "chat", "room"];
 
   draw() {
     const { call } = phone;
@@ -322,14 +352,34 @@ customElements.define("active-calls", class extends View {
     press(this.screen, call.shared !== null);
     this.lines.replaceChildren(...call.chat.map(({ from, text }) => make("li", {}, `${from}: ${text}`)));
     this.lines.scrollTop = this.lines.scrollHeight;
-    this.picture.hidden = !call.ways.play.stream.getVideoTracks().length;
+    this.picture.hidden = call.room !== null || !call.ways.play.stream.getVideoTracks().length;
+    this.drawTiles(call.room?.members ?? new Map());
+  }
+
+  /** A tile for each other member of a room, kept as long as it is there. */
+  drawTiles(members) {
+    for (const [name, tile] of this.members) {
+      if (members.has(name)) continue;
+      tile.remove();
+      this.members.delete(name);
+    }
+    for (const [name, way] of members) {
+      let tile = this.members.get(name);
+      if (!tile) {
+        tile = make("figure", {}, make("video", { autoplay: true, muted: true, playsInline: true, "aria-label": say("remote", name) }), make("figcaption", {}, name));
+        this.members.set(name, tile);
+        this.tiles.append(tile);
+      }
+      const [video] = tile.children;
+      if (way && video.srcObject !== way.stream) video.srcObject = way.stream;
+    }
   }
 
   build(call) {
     this.drawn = call;
     const other = nameOf(phone.other);
     this.picture = make("video", { autoplay: true, playsInline: true, srcObject: call.ways.play.stream, "aria-label": say("remote", other) });
-    const own = make("video", { className: "self", autoplay: true, muted: true, playsInline: true, srcObject: call.own, "aria-label": say("self"), hidden: !call.own.getVideoTracks().length });
+    const own = make("video", { className: call.room ? "" : "self", autoplay: true, muted: true, playsInline: true, srcObject: call.own, "aria-label": say("self"), hidden: !call.own.getVideoTracks().length });
     listen(this.picture, call.ways.play);
     this.state = make("p", { className: "state", role: "status" });
     this.quality = make("p", { className: "quality" });
@@ -360,16 +410,16 @@ customElements.define("active-calls", class extends View {
       }) }, it.box, submit);
       return { form, submit };
     };
-    const chat = line("chat", "send", async (text) => {
-      await phone.tell({ message: text });
-      call.chat.push({ from: phone.name, text });
-      phone.changed("chat");
-    });
+    const chat = line("chat", "send", (text) => phone.write(text));
     const transfer = line("transfer", "transferNow", (to) => phone.transfer(to));
     this.lines = make("ul", { className: "plain chat" });
     this.needsUp = [this.hold, chat.submit, transfer.submit, ...keys.children];
+    transfer.form.hidden = call.room !== null;
+    const self = make("figure", {}, own, make("figcaption", { hidden: !call.room }, phone.name));
+    this.tiles = make("div", { className: "tiles" }, this.picture, self);
+    this.members = new Map();
     this.replaceChildren(make("section", { className: "card", "aria-label": say("callWith", other) },
-      make("h2", {}, other), this.state, make("div", { className: "tiles" }, this.picture, own),
+      make("h2", {}, other), this.state, this.tiles,
       make("div", { className: "row" }, button("hangUp", attempt(() => phone.hangUp()), { className: "stop" }),
         toggle("mute", "audio"), toggle("camera", "video"), this.screen, this.hold),
       this.quality,
@@ -380,7 +430,7 @@ customElements.define("active-calls", class extends View {
 
   async measure(call) {
     const [heard, said] = await Promise.all([call.ways.play.quality(), call.ways.publish.quality()]);
-    const round = (number) => Math.round(number);
+    const { round } = Math;
     this.quality.textContent = say("quality", round(heard.rate), round(said.rate), round(heard.trip), heard.loss.toFixed(1), round(heard.jitter));
   }
 });
@@ -395,6 +445,11 @@ customElements.define("watch-view", class extends View {
 
   build() {
     const name = field("stream", { required: true, name: "stream" });
+    const room = field("room", { required: true, name: "room" });
+    const enter = attempt(async (event) => {
+      event.preventDefault();
+      await phone.enter(room.input.value.trim());
+    });
     this.tiles = make("div", { className: "tiles" });
     const play = attempt(async (event) => {
       event.preventDefault();
@@ -404,13 +459,15 @@ customElements.define("watch-view", class extends View {
       if (name.input.reportValidity()) await this.add("publish", name.input.value.trim(), await take());
     });
     const screen = () => navigator.mediaDevices.getDisplayMedia({ video: true, audio: true });
-    this.replaceChildren(make("section", { className: "card" }, make("h2", {}, say("live")),
+    this.replaceChildren(make("section", { className: "card" }, make("h2", {}, say("rooms")),
+      make("form", { className: "row", onsubmit: enter }, room.box, make("button", { className: "go" }, say("enter")))),
+    make("section", { className: "card" }, make("h2", {}, say("live")),
       make("form", { className: "row", onsubmit: play }, name.box, make("button", { className: "go" }, say("play")),
         button("publishCamera", publish(() => capture(true))), button("publishScreen", publish(screen)))),
     this.tiles);
   }
 
-  /** A tile of what is watched or published; a room shows a tile for each. */
+  /** A tile of what is watched or published. */
   async add(what, name, own = null) {
     const stream = name.includes("/") ? name : `live/${name}`;
     const way = new Way((sdp) => phone.offer(what, sdp, stream));
