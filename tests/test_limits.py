@@ -6,8 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gevent
+import pytest
 from support import limits
-from support.limits import Clock, summary
+from support.limits import Clock, patience, summary
 
 TESTS = Path(__file__).parent
 LATE = """
@@ -133,6 +135,26 @@ def test_linux_counts_how_long_each_descendant_waits_for_a_core():
         waits = limits.core_waits(os.getpid())
         child.kill()
     assert {str(os.getpid()), str(child.pid)} <= set(waits) and min(waits.values()) >= 0
+
+
+def test_a_greenlet_that_waits_in_vain_fails(monkeypatch):
+    """Not for as long as its clock stands still, and never once it is out of the block."""
+    own = [0.0]
+    monkeypatch.setattr(Clock, "own", lambda clock: own[0])
+    looks = []
+
+    def looked():
+        looks.append(len(looks))
+        own[0] = 0.0 if len(looks) < 30 else 1.0
+        gevent.sleep(0.002)
+
+    with pytest.raises(pytest.fail.Exception, match="in vain"), patience(0.02):
+        while True:
+            looked()
+    assert len(looks) >= 30
+    with patience(0.02):
+        pass
+    gevent.sleep(0.05)
 
 
 def test_the_summary_tells_the_slow_from_the_failed():

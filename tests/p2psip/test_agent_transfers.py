@@ -2,6 +2,7 @@
 
 import gevent
 import pytest
+from support.limits import patience
 
 from p2psip.agent import Agent
 from p2psip.errors import LocalError, RemoteError
@@ -35,7 +36,7 @@ def uri(agent):
 
 
 def wait_for(condition):
-    with gevent.Timeout(20):
+    with patience(20):
         while not condition():
             gevent.sleep(0.005)
 

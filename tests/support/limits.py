@@ -22,6 +22,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
+import gevent
 import greenlet
 import pytest
 import pytest_timeout
@@ -107,6 +108,27 @@ def _listed(folder: str) -> list[str]:
 def _words(path: str) -> list[bytes]:
     with open(path, "rb", buffering=0) as file:
         return file.read().split()
+
+
+@contextlib.contextmanager
+def patience(seconds: float = 20.0) -> Iterator[None]:
+    """Fail, in a block in which a greenlet waits, after so many seconds of the clock."""
+    waiting, clocks, step = greenlet.getcurrent(), list[Clock](), seconds / 10
+
+    def look() -> None:
+        if not clocks:
+            clocks.append(Clock())  # which costs something: most waits have ended by now
+        elif clocks[0].own() > seconds - step:
+            timer.stop()
+            waiting.throw(pytest.fail.Exception(f"waited {seconds:g} s in vain"))
+
+    timer = gevent.get_hub().loop.timer(step, step, ref=False)
+    timer.start(look)
+    try:
+        yield
+    finally:
+        timer.stop()
+        timer.close()
 
 
 class Alarm:

@@ -10,6 +10,7 @@ from urllib.request import Request, urlopen
 import gevent
 import pytest
 from support.gateway.whip_world import offer
+from support.limits import patience
 from support.peers.coturn import PASSWORD, USER, Coturn
 from support.peers.peers import Ffmpeg
 from support.peers.process import Process
@@ -31,7 +32,7 @@ SECONDS, HZ = 3, 600
 
 def wait_for(condition):
     """Let other greenlets run until it is so."""
-    with gevent.Timeout(20):
+    with patience(20):
         while not condition():
             gevent.sleep(0.01)
 

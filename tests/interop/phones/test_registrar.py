@@ -6,10 +6,10 @@ import select
 import socket
 import sqlite3
 import sys
-import time
 
 import pytest
 from support.gateway.gateway import Gateway
+from support.limits import Clock
 from support.peers import baresip
 from support.peers.baresip import Baresip
 from support.peers.process import free_port
@@ -50,9 +50,9 @@ class Place:
 
     def await_(self, pattern):
         """The match of a pattern in what is heard, sooner or later."""
-        end = time.monotonic() + 20
+        clock = Clock()
         while not (found := re.search(pattern, self.heard, re.DOTALL)):
-            assert time.monotonic() < end, self.heard
+            assert not clock.over(20), self.heard
             self.listen(0.1)
         return found
 

@@ -8,6 +8,7 @@ import gevent
 import pytest
 from gevent.queue import Queue
 from interop.phones.test_registrar import Place
+from support.limits import Clock, patience
 from support.peers.process import Process, free_port, require, tcp_answers
 from support.peers.sip_server import SipServer
 from support.sip.cores import TakesAll
@@ -92,10 +93,9 @@ class Node(TakesAll):
 
 
 def eventually(condition):
-    end = monotonic() + 20
-    while not condition():
-        assert monotonic() < end
-        gevent.sleep(0.01)
+    with patience():
+        while not condition():
+            gevent.sleep(0.01)
 
 
 @pytest.fixture
@@ -257,9 +257,9 @@ def test_a_phone_of_one_gateway_is_called_by_the_other(start, gateway):
     phone.settimeout(0.2)
     contact = "<sip:bob@{}:{}>".format(*phone.getsockname())
     assert Place(one).register(contact)[0] == 200
-    heard, end = b"", monotonic() + 20
+    heard, clock = b"", Clock()
     while b"MESSAGE sip:bob@" not in heard:
-        assert monotonic() < end
+        assert not clock.over(20)
         number = os.urandom(4).hex().encode()
         caller.say(MESSAGE.replace(b"ADDRESS", caller.address.encode()).replace(b"NNN", number))
         with suppress(TimeoutError):

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import gevent
 import pytest
+from support.limits import patience
 from support.peers.process import require
 
 from rtmplite.live.streams import Registry
@@ -58,7 +59,7 @@ def url():
 
 
 def until(condition, process):
-    with gevent.Timeout(30):
+    with patience(30):
         while not condition() and process.poll() is None:
             gevent.sleep(0.01)
     process.kill()

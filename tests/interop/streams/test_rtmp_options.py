@@ -4,6 +4,7 @@ import os
 
 import gevent
 import pytest
+from support.limits import patience
 from support.peers.rtmp_peers import FfmpegPlayer, FfmpegPublisher, LibrtmpPublisher, RtmpdumpPlayer
 from support.peers.rtmp_servers import media
 
@@ -55,7 +56,7 @@ class Desk:
 
     def wait(self, condition):
         """Until it is true; the server runs meanwhile."""
-        with gevent.Timeout(30):
+        with patience(30):
             while not condition():
                 gevent.sleep(0.01)
 

@@ -11,6 +11,7 @@ import pytest
 from gevent import socket
 from hypothesis import event, given
 from hypothesis import strategies as st
+from support.limits import patience
 from support.mutations import mutations
 from support.sockets import until
 
@@ -214,7 +215,7 @@ def test_a_silent_server_is_asked_again_then_left_alone(server, clock):
     """Own design: two tries of 0.5 s, then nothing for 5 s."""
     resolver = Resolver(Config((server.address,), 0.5, 2), lambda: clock[0])
     server.manners["a.example.com"] = "silent"
-    with gevent.Timeout(20):
+    with patience(20):
         assert resolver.resolve(Question("a.example.com", "A")) == ()
         assert len(server.asked) == 2
         assert resolver.resolve(Question("a.example.com", "A")) == () and len(server.asked) == 2

@@ -4,6 +4,7 @@ import os
 
 import gevent
 import pytest
+from support.limits import patience
 
 from rtmplite.auth.credentials import Users, UsersGuard, user_lines
 from rtmplite.auth.guard import Calling, Event, GuardedApplication, Guards, Verdict
@@ -77,7 +78,7 @@ def test_who_is_asked_to_move_is_the_same_there(homes):
     stream.publish("demo")
     publishing = Publisher(client, stream, "demo", RtmpClient.connect, timeout=2.0)
     assert len(homes[0].server.ask_to_reconnect(f"rtmp://{homes[1].place}")) == 1
-    with gevent.Timeout(20):
+    with patience(20):
         while publishing.client is client:
             publishing.write(9, 40, KEY)
             gevent.sleep(0.01)

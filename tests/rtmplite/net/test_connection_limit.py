@@ -5,6 +5,7 @@ import os
 import gevent
 import pytest
 from gevent import socket
+from support.limits import patience
 
 from rtmplite.limits.rate_limit_key import rate_limit_key
 from rtmplite.live.streams import Registry
@@ -79,7 +80,7 @@ def test_listeners_share_their_limits():
     assert ask(tunnels.address, f"/close/{name}/0")[0] == 200 and len(connection_limit) == 1
     second = RtmpClient.connect(url)
     second.close()
-    with gevent.Timeout(20):
+    with patience(20):
         while len(connection_limit) > 1:
             gevent.sleep(0.01)
     status, name = ask(tunnels.address, "/open/1")

@@ -7,6 +7,7 @@ import gevent
 import pytest
 from gevent import get_hub
 from gevent.event import Event
+from support.limits import patience
 
 from rtmplite.live.streams import Registry
 from rtmplite.net import read_budget, tcp_connections
@@ -59,7 +60,7 @@ def listening(monkeypatch):
 
 def read_all(log, size):
     """Wait until so many bytes have been read."""
-    with gevent.Timeout(20):
+    with patience(20):
         while sum(length for _, length in log) < size:
             gevent.sleep(0.001)
 
@@ -98,7 +99,7 @@ def test_who_waits_and_goes_is_forgotten(listening):
     Machine.read, Machine.hook = [], staticmethod(disturb)
     for talker in talkers:
         talker.sendall(b"x")
-    with gevent.Timeout(20):
+    with patience(20):
         while len(server.connections) > TALKERS // 2 + 1:
             gevent.sleep(0.001)
     assert len(log) == 2
@@ -123,7 +124,7 @@ def test_a_host_with_one_connection_waits_for_one_of_each_other_host(listening):
     """Own design: many connections are no way to a larger share."""
     server, log = listening
     talkers = talk(server, "127.0.0.2", b"", 20) + talk(server, "127.0.0.3", b"", 1)
-    with gevent.Timeout(20):
+    with patience(20):
         while len(server.connections) < 21:
             gevent.sleep(0.001)
     Machine.read.clear()
@@ -172,7 +173,7 @@ def test_one_read_is_used_in_several_turns(monkeypatch):
     talker = socket.create_connection(server.address)
     sound = bytes.fromhex("04 000000 000001 08 01000000 af")
     talker.sendall(b"\x03" + bytes(1536) + bytes(1536) + sound * 100)
-    with gevent.Timeout(20):
+    with patience(20):
         while len(turns) < 100:
             gevent.sleep(0.001)
     assert max(map(turns.count, turns)) <= 2 * AT_ONCE  # a read, and what waits from before

@@ -9,6 +9,7 @@ from collections import deque
 import gevent
 import pytest
 from gevent import socket
+from support.limits import patience
 from support.peers.process import Process
 
 from rtmplite.cli import tool
@@ -128,7 +129,7 @@ EVERY = [*range(0, 40 * PICTURES, 40), "end"]
 
 
 def until(condition, timeout=20.0):
-    with gevent.Timeout(timeout):
+    with patience(timeout):
         while not condition():
             gevent.sleep(0.01)
 
@@ -186,7 +187,7 @@ def test_who_leaves_does_not_wait(world, monkeypatch):
     world.link.broken = True
     stream.write(TagType.VIDEO, 0, KEY + bytes(100_000))
     monkeypatch.setattr(ClientFlowTransport, "linger_timeout", 60.0)
-    with gevent.Timeout(20.0):
+    with patience(20.0):
         client.leave()
 
 

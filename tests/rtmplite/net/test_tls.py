@@ -11,6 +11,7 @@ import gevent
 import pytest
 from gevent import socket
 from support.certificates import certificate
+from support.limits import patience
 
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.live.slow_consumer import SlowConsumerPolicy
@@ -66,7 +67,7 @@ def serve(made):
 
 def until(condition, seconds=20.0):
     """Wait for something that happens in other greenlets."""
-    with gevent.Timeout(seconds):
+    with patience(seconds):
         while not condition():
             gevent.sleep(0.005)
 
@@ -273,7 +274,7 @@ def test_a_slow_player_is_cut_off_and_the_others_miss_nothing(serve, made):
     fast.read()
     slow._client._greenlet.kill()  # reads no more
     sent, frame = 0, KEY + bytes(100_000)
-    with gevent.Timeout(20):
+    with patience(20):
         while len(server.connections) == 3:
             source.write(9, sent, frame)
             assert fast.read().timestamp == sent

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import gevent
 import pytest
+from support.limits import patience
 
 import siprtmp.edge.webrtc_side as side
 import siprtmp.edge.webrtc_tcp as tcp
@@ -53,7 +54,7 @@ class TcpBrowser:
 
     def hear(self):
         """The next packet, None at the end."""
-        with gevent.Timeout(30):
+        with patience(30):
             head = self._exactly(2)
             return None if head is None else self._exactly(int.from_bytes(head, "big"))
 
@@ -80,7 +81,7 @@ def test_a_browser_may_come_by_tcp(port):
     assert answer.kind is StunClass.SUCCESS
     assert tuple(answer.mapped_address()) == transport.ice.remote == browser.address
     browser.send(b"\x16dtls", b"\x80media")
-    with gevent.Timeout(30):
+    with patience(30):
         while len(heard) < 2:
             gevent.sleep(0.001)
     assert heard == [b"\x16dtls", b"\x80media"]
@@ -96,7 +97,7 @@ def test_a_browser_whose_connection_ends_may_come_back(port):
     first.check(transport)
     transport.ice.settle()
     first.socket.close()
-    with gevent.Timeout(30):
+    with patience(30):
         while transport.ice.remote is not None:
             gevent.sleep(0.001)
     assert port._by_source == {} and transport.ice.sources == []
@@ -261,7 +262,7 @@ def test_its_socket_is_read(port):
     )  # fmt: skip
     for data in (b"", b"\0" * 30, request.data):
         browser.socket.send(data)
-    with gevent.Timeout(30):
+    with patience(30):
         while not transport.ice.sources:
             gevent.sleep(0.001)
     assert transport.ice.remote == browser.socket.getsockname()

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from support.gateway.gateway import Gateway
+from support.limits import Clock
 from support.peers.browser_peer import FOLDER, Page, page
 from support.peers.numbered_frames import source
 from support.peers.process import Process, require
@@ -18,6 +19,7 @@ PEER = Path(__file__).with_name("webrtc_peer.py")
 PAGE = FOLDER / "webrtc.html"
 WEBRTC = ("--sip", "off", "--webrtc", "127.0.0.1:0")
 ENOUGH = 20  # pictures in a row
+AT_ONCE = 5.0  # s, much more than a browser with a core takes to connect
 
 
 def endpoint(gateway: Gateway, name: str, kind: str) -> str:
@@ -89,6 +91,12 @@ class WebRtcPage(Page):
 
 @contextmanager
 def webrtc_page() -> Iterator[WebRtcPage]:
-    """A running server of the page."""
+    """A running server of the page.
+
+    Its browser connects at once, but where it, or the gateway, had no core for that.
+    """
+    clock = Clock()
     with page(WebRtcPage, PAGE) as server:
         yield server
+        if server.last.get("tries", 0) > 1:
+            assert clock.wall - clock.own() > AT_ONCE, server.last

@@ -7,6 +7,7 @@ import gevent
 import pytest
 from gevent.event import Event
 from support.certificates import certificate
+from support.limits import patience
 
 from rtmplite.amf import amf0
 from rtmplite.live.streams import Registry
@@ -93,7 +94,7 @@ def serve(monkeypatch):
 
 def until(condition, seconds=20.0):
     """Wait for something that happens in other greenlets."""
-    with gevent.Timeout(seconds):
+    with patience(seconds):
         while not condition():
             gevent.sleep(0.005)
 

@@ -3,6 +3,7 @@
 import gevent
 import pytest
 from gevent import socket
+from support.limits import patience
 from support.rtmp.flv_world import (
     AVC,
     INTER,
@@ -192,7 +193,7 @@ def test_who_reads_nothing_does_not_stay_for_ever(studio, monkeypatch):
         gevent.sleep(0)
     room.live.end(now())
     assert room.http.viewers == 1
-    with gevent.Timeout(20):
+    with patience(20):
         while room.http.viewers:
             gevent.sleep(0.01)
 
@@ -248,7 +249,7 @@ def test_viewers_are_counted_with_all_others(studio):
     client, _ = room.watch()
     assert status(room.get()) == 503 and room.http.viewers == 1
     client.close()
-    with gevent.Timeout(20):
+    with patience(20):
         while len(connection_limit) > 1:
             gevent.sleep(0.001)
     assert status(room.get()) == 200

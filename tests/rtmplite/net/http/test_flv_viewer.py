@@ -2,6 +2,7 @@
 
 import gevent
 import pytest
+from support.limits import patience
 from support.rtmp.flv_world import (
     AVC,
     INTER,
@@ -46,7 +47,7 @@ def fetching(room, name="demo"):
 
 
 def until(condition):
-    with gevent.Timeout(20):
+    with patience(20):
         while not condition():
             gevent.sleep(0.001)
 

@@ -5,6 +5,7 @@ import os
 import gevent
 import pytest
 from gevent import socket
+from support.limits import patience
 from support.sockets import until
 
 from rtmplite.live.streams import Registry
@@ -190,7 +191,7 @@ def test_bodies_are_paid_for_while_they_arrive(server):
     http, client = Http(server), Client(server)
     before = server.budget.used
     http.send(f"/send/{client.name}/{client.number}", b"", length=100_000)
-    with gevent.Timeout(20):
+    with patience(20):
         while server.budget.used == before:
             gevent.sleep(0.001)
     assert server.budget.used == before + 100_000
@@ -199,7 +200,7 @@ def test_bodies_are_paid_for_while_they_arrive(server):
     assert other.ask(f"/send/{client.name}/{client.number}", bytes(1000))[0] == 503
     http.socket.close()
     http.file.close()
-    with gevent.Timeout(20):
+    with patience(20):
         while server.budget.used != before:
             gevent.sleep(0.001)
 
@@ -231,7 +232,7 @@ def test_a_long_body_waits_for_who_reads_no_further(server):
     pinged = bytes.fromhex("020000000000060400000000") + bytes.fromhex("000600000001")
     body = b"".join(client.machine.transport.take_output()) + pinged * 20_000
     waiting = gevent.spawn(client.http.ask, f"/send/{client.name}/{client.number}", body)
-    with gevent.Timeout(20):
+    with patience(20):
         while machine.transport.reading:
             gevent.sleep(0.001)
     machine.resume_reading()

@@ -6,6 +6,7 @@ import resource
 import gevent
 import pytest
 from gevent import socket
+from support.limits import patience
 
 from rtmplite.net import descriptors
 from rtmplite.net.clock import now
@@ -51,7 +52,7 @@ def asks(server, source=HERE):
 
 
 def count(server, expected):
-    with gevent.Timeout(20):
+    with patience(20):
         while server.clients != expected:
             gevent.sleep(0.005)
     return True
@@ -230,7 +231,7 @@ def test_a_head_is_not_waited_for_for_long(serve, monkeypatch):
     monkeypatch.setattr(wsgi, "HEAD_LIMIT", 0.1)
     server = serve()
     slow = client(server, HERE, b"GET / HTTP/1.1\r\n")
-    with gevent.Timeout(20), pytest.raises(OSError):
+    with patience(20), pytest.raises(OSError):
         while True:
             slow.sendall(b"a: b\r\n")
             gevent.sleep(0.01)
@@ -250,7 +251,7 @@ def test_without_descriptors_there_is_a_line_and_no_trace(serve, caplog, capfd):
 
     server.socket = Exhausted()
     waiting, began = client(server, HERE, ASK), now()
-    with gevent.Timeout(20):
+    with patience(20):
         while len(calls) < 12:
             gevent.sleep(0.005)
     assert len(calls) <= 24 * (now() - began)

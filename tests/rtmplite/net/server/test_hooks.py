@@ -11,6 +11,7 @@ from gevent import socket
 from gevent.pywsgi import WSGIServer
 from hypothesis import given
 from hypothesis import strategies as st
+from support.limits import patience
 
 from rtmplite.auth.guard import Event, Question
 from rtmplite.errors import LocalError
@@ -49,7 +50,7 @@ def ask(guard, question=QUESTION, seconds=20.0):
     """The verdict on a question."""
     verdicts = []
     guard.ask(question, lambda verdict, now: verdicts.append(verdict), 0.0)
-    with gevent.Timeout(seconds):
+    with patience(seconds):
         while not verdicts:
             gevent.sleep(0.002)
     return verdicts[0]
@@ -132,7 +133,7 @@ def test_the_end_is_told_and_the_answer_ignored(service):
     url = service(lambda said, path: heard.append(said["call"]) or ("500 No", []))
     guard = HttpGuard({Event.PUBLISH: url})
     guard.tell(QUESTION, 0.0)
-    with gevent.Timeout(20):
+    with patience(20):
         while guard.under_way:
             gevent.sleep(0.002)
     assert heard == [["publish"]]
@@ -231,7 +232,7 @@ def test_no_more_questions_than_allowed_are_under_way(hole):
         guard.tell(QUESTION, 0.0)
     assert verdicts == [False] * 4 and guard.under_way == 2
     guard.stop()
-    with gevent.Timeout(20):
+    with patience(20):
         while guard.under_way:
             gevent.sleep(0.002)
     assert verdicts == [False] * 4
@@ -242,7 +243,7 @@ def test_a_bug_behind_an_answer_is_logged(service, caplog):
     url = service(lambda said, path: ("200 OK", []))
     guard = HttpGuard({Event.PUBLISH: url})
     guard.ask(QUESTION, lambda verdict, now: 1 / 0, 0.0)
-    with gevent.Timeout(20):
+    with patience(20):
         while guard.under_way:
             gevent.sleep(0.002)
     assert "ZeroDivisionError" in caplog.text

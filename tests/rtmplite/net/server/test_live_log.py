@@ -5,6 +5,7 @@ from datetime import datetime
 
 import gevent
 import pytest
+from support.limits import patience
 from support.rtmp.flv_world import KEY, SOUND, studios
 from support.rtmp.rtmp_world import World
 
@@ -149,7 +150,7 @@ def test_bytes_are_those_of_the_network(written):
             time -= 1
         source.close()
         player.close()
-        with gevent.Timeout(20):
+        with patience(20):
             while "play-end" not in written.names() or "publish-end" not in written.names():
                 gevent.sleep(0.001)
     finally:

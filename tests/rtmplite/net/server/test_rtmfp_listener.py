@@ -4,6 +4,7 @@ import argparse
 import os
 
 import gevent
+from support.limits import patience
 
 from rtmplite.cli import serve
 from rtmplite.live.streams import Registry
@@ -29,7 +30,7 @@ def test_clients_are_asked_to_leave_a_server_that_is_drained():
     server.start()
     client = RtmfpClient.connect("rtmfp://{}:{}/live".format(*server.address))
     stopping = gevent.spawn(server.stop, 30.0, "rtmfp://192.0.2.7/live")
-    with gevent.Timeout(20):
+    with patience(20):
         while client.reconnect_to is None:
             gevent.sleep(0.01)
     assert client.reconnect_to == "rtmfp://192.0.2.7/live"

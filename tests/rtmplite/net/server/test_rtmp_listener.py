@@ -7,6 +7,7 @@ import struct
 import gevent
 import pytest
 from gevent import socket
+from support.limits import patience
 from support.pump.built import built
 
 from rtmplite.errors import RemoteError
@@ -71,7 +72,7 @@ def serve(request, monkeypatch):
 
 def until(condition, seconds=20.0):
     """Wait for something that happens in other greenlets."""
-    with gevent.Timeout(seconds):
+    with patience(seconds):
         while not condition():
             gevent.sleep(0.005)
 
@@ -182,7 +183,7 @@ def test_a_player_that_stops_reading_is_closed_and_the_others_miss_nothing(serve
     fast, source, slow = player(server), publisher(server), player(server)
     slow._client._greenlet.kill()  # reads no more
     sent, frame = 0, KEY + bytes(100_000)
-    with gevent.Timeout(20):
+    with patience(20):
         while len(server.connections) == 3:
             source.write(9, sent, frame)
             assert fast.read().timestamp == sent

@@ -2,6 +2,7 @@
 
 import gevent
 import pytest
+from support.limits import patience
 
 from rtmplite.net.server.shared_files import SharedFiles
 from rtmplite.rtmp.wire.shared_object import Change, Flags, SharedObject
@@ -15,7 +16,7 @@ def load(files, key="app?o", seconds=20.0):
     """What there is."""
     found = []
     files.load(key, lambda data, now: found.append(data))
-    with gevent.Timeout(seconds):
+    with patience(seconds):
         while not found:
             gevent.sleep(0.002)
     return found[0]

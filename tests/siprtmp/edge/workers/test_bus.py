@@ -5,6 +5,7 @@ import socket
 
 import gevent
 import pytest
+from support.limits import patience
 from support.sockets import is_closed, until
 
 from rtmplite.net.clock import now
@@ -73,7 +74,7 @@ def test_who_is_no_worker_is_disconnected(first, other, heard, said, capfd):
 def test_a_line_without_end_is_cut_off(first, other, monkeypatch):
     """A worker holds so much of a message and no more."""
     monkeypatch.setattr(module, "MAX_LINE", 100_000)
-    with gevent.Timeout(60):
+    with patience(60):
         while not is_closed(other):
             try:
                 other.send(b"x" * 5000)
