@@ -25,9 +25,12 @@ def admits(kind, app, name, query, host):
 
 
 @contextmanager
-def web_server(within=lambda application: application):
-    """The root of the server's URLs; `within(application)` is what is served in its place."""
-    registry = Registry()
+def web_server(within=lambda application: application, registry=None):
+    """The root of the server's URLs; `within(application)` is what is served in its place.
+
+    The streams are those of `registry`, for tests that send something.
+    """
+    registry = registry or Registry()
     side = WebRtcSide(
         ("127.0.0.1", 0), None, MediaSettings(), registry,
         SimpleNamespace(event=ignore, warning=ignore),

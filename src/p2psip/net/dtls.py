@@ -1,6 +1,6 @@
 """DTLS for the keys of SRTP, with OpenSSL between two buffers and no socket.
 
-Implements RFC 5764 §4.1 and §4.2, as the server of the handshake, with RFC 6347 §4.2.4 for what is
+Implements RFC 5764 §4.1 and §4.2, at either end of the handshake, with RFC 6347 §4.2.4 for what is
 lost.
 
 Own design: this is at the edge because OpenSSL draws its own random numbers.  Datagrams come and go
@@ -78,16 +78,22 @@ def fingerprint_of(certificate: x509.Certificate) -> str:
     return certificate.fingerprint(hashes.SHA256()).hex(":").upper()
 
 
-class DtlsServer:
+class DtlsEnd:
     """One peer's handshake: `keys` are there when it is done, `failed` says why it never will be.
 
     `fingerprint` is that of the peer's certificate, from its description.  `received` and `tick`
-    give the datagrams to send.
+    give the datagrams to send, as does `begin` for the end that begins, the client.
     """
 
-    def __init__(self, identity: DtlsIdentity, fingerprint: str) -> None:
+    def __init__(
+        self, identity: DtlsIdentity, fingerprint: str, *, is_client: bool = False
+    ) -> None:
         self._connection = connection = SSL.Connection(identity.context, None)
-        connection.set_accept_state()
+        self._is_client = is_client
+        if is_client:
+            connection.set_connect_state()
+        else:
+            connection.set_accept_state()
         connection.set_ciphertext_mtu(MTU)
         self._expected = fingerprint.upper()
         self.keys: SrtpKeys | None = None
@@ -103,6 +109,13 @@ class DtlsServer:
         self._connection.bio_write(data)
         if self.keys is not None:
             return self._after(data)
+        return self._shake(now)
+
+    def begin(self, now: float) -> list[bytes]:
+        """Say hello, as the client: RFC 6347 §4.2.4."""
+        return self._shake(now)
+
+    def _shake(self, now: float) -> list[bytes]:
         try:
             self._connection.do_handshake()
         except SSL.WantReadError:
@@ -172,7 +185,8 @@ class DtlsServer:
         client = secret[:key], secret[2 * key : 2 * key + salt]
         server = secret[key : 2 * key], secret[2 * key + salt :]
         # RFC 5764 §4.2 [client-keys-open]
-        self.keys = SrtpKeys(ours=server, theirs=client)
+        ours, theirs = (client, server) if self._is_client else (server, client)
+        self.keys = SrtpKeys(ours, theirs)
 
     def _output(self) -> list[bytes]:
         """The records that OpenSSL has written, in datagrams that fit."""

@@ -75,15 +75,50 @@ class BrowserOffer:
             raise RemoteError("No ICE in the offer", 488)
         if theirs.attribute("ice-lite") is not None:
             raise RemoteError("Two lite agents cannot find each other", 488)
-        # RFC 8122 §5 [fingerprint-is-there] [no-md5]
-        algorithm, _, digest = (fingerprint or "").partition(" ")
-        if algorithm.lower() != _HASH or not _DIGEST.fullmatch(digest.strip()):
-            raise RemoteError("No fingerprint by SHA-256 in the offer", 488)
+        digest = _digest(fingerprint, "offer")
         if setup not in ("actpass", "active"):  # RFC 9725 §4.4.4
             raise RemoteError("The browser must begin DTLS: a=setup:actpass", 488)
         lines = tuple(_plain(each, theirs, bundled, flow) for each in theirs.media)
         plain = replace(theirs, connection=Connection.to(host), media=lines)
-        return cls(plain, theirs.media, bundled, ufrag, password, digest.strip().upper())
+        return cls(plain, theirs.media, bundled, ufrag, password, digest)
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserAnswer:
+    """What an answer says to the one that plays the browser's part, and offered actpass.
+
+    `lines` are those that are on; `is_active` tells that the other end begins DTLS.  `candidates`
+    are values of the attribute, unread.
+    """
+
+    lines: tuple[MediaDescription, ...]
+    ufrag: str
+    password: str
+    fingerprint: str
+    is_active: bool
+    candidates: tuple[str, ...]
+
+    @classmethod
+    def read(cls, sdp: bytes) -> Self:
+        """Read an answer, or raise RemoteError: 400, or 488 for one without ICE, DTLS or lines."""
+        theirs = SessionDescription.parse(sdp)
+        lines = tuple(
+            each for each in theirs.media if each.port or each.attribute("bundle-only") is not None
+        )
+        if not lines:
+            raise RemoteError("The answer takes no line of the offer", 488)
+        ufrag, password, fingerprint, setup = (
+            _either(lines[0], theirs, name)
+            for name in ("ice-ufrag", "ice-pwd", "fingerprint", "setup")
+        )
+        if not ufrag or not password:
+            raise RemoteError("No ICE in the answer", 488)
+        if setup not in ("active", "passive"):  # RFC 5763 §5
+            raise RemoteError("The answer does not say which end begins DTLS: a=setup", 488)
+        candidates = (*find_all(theirs.attributes, "candidate"),)
+        candidates += tuple(v for each in lines for v in find_all(each.attributes, "candidate"))
+        digest = _digest(fingerprint, "answer")
+        return cls(lines, ufrag, password, digest, setup == "active", candidates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +126,7 @@ class BrowserEnd:
     """Our end of a browser's transport: ICE by these credentials, at `address`, DTLS as server.
 
     `stream` is the name under which the browser shows what we send.  With `has_tcp` the same
-    addresses take connections of TCP.
+    addresses take connections of TCP.  One that is not `is_lite` plays the browser's part itself.
     """
 
     ufrag: str
@@ -100,6 +135,7 @@ class BrowserEnd:
     addresses: tuple[HostPort, ...]
     stream: str = "siprtmp"
     has_tcp: bool = False
+    is_lite: bool = True
 
     def answer(self, offer: BrowserOffer, plain: SessionDescription) -> SessionDescription:
         """Give an answer to `offer.plain` the envelope that the browser asks for."""
@@ -134,7 +170,7 @@ class BrowserEnd:
         attributes = (
             # WHEP §4.5.1 [bundles]
             Attribute("group", f"BUNDLE {named}"),  # RFC 9725 §4.4.1 [bundles]
-            Attribute("ice-lite"),  # RFC 8839 §5.3
+            *((Attribute("ice-lite"),) if self.is_lite else ()),  # RFC 8839 §5.3
             Attribute("ice-options", ICE_OPTIONS),
         )
         return replace(plain, attributes=attributes, connection=Connection.to(host), media=lines)
@@ -255,6 +291,15 @@ def _either(line: MediaDescription, session: SessionDescription, name: str) -> s
     """An attribute of a line, else of the session: RFC 8839 §5.4."""
     of_line = line.attribute(name)
     return session.attribute(name) if of_line is None else of_line
+
+
+def _digest(fingerprint: str | None, where: str) -> str:
+    """The hash of a certificate by SHA-256; RemoteError without one: RFC 8122 §5."""
+    # RFC 8122 §5 [fingerprint-is-there] [no-md5]
+    algorithm, _, digest = (fingerprint or "").partition(" ")
+    if algorithm.lower() != _HASH or not _DIGEST.fullmatch(digest.strip()):
+        raise RemoteError(f"No fingerprint by SHA-256 in the {where}", 488)
+    return digest.strip().upper()
 
 
 def _plain(

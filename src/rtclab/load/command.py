@@ -51,10 +51,12 @@ MODES: Final = {
     "https": ("play",),
     "ws": ("play",),
     "wss": ("play",),
+    "whep": ("play",),
+    "wheps": ("play",),
     "sip": ("call", "register", "options"),
     "sips": ("call", "register", "options"),
 }
-SECURE: Final = ("rtmps", "https", "wss", "sips")
+SECURE: Final = ("rtmps", "https", "wss", "wheps", "sips")
 BIT_RATE: Final = 1_000_000.0
 WAIT: Final = 0.05  # s between looks at the source
 _UNITS: Final = {"": 1.0, "k": 1e3, "M": 1e6}
@@ -133,6 +135,8 @@ def _maker(options: argparse.Namespace, mode: str, after: ExitStack) -> Callable
             "options": phones.asker,
         }[mode]
 
+    if url.partition(":")[0] in ("whep", "wheps"):
+        return _viewers(url, tls, after)
     from rtclab.load.clients import flv, streams
 
     def make(number: int) -> Work:
@@ -144,6 +148,18 @@ def _maker(options: argparse.Namespace, mode: str, after: ExitStack) -> Callable
 
     make(0)  # complains now
     return make
+
+
+def _viewers(url: str, tls: ssl.SSLContext | None, after: ExitStack) -> Callable[[int], Work]:
+    try:
+        from rtclab.load.clients import whep
+    except ImportError:
+        raise ConfigError("whep needs pyOpenSSL: pip install siprtmp[webrtc]") from None
+
+    viewers = whep.Viewers(url, tls)
+    after.callback(viewers.close)
+    viewers.viewer(0)  # complains now
+    return viewers.viewer
 
 
 def _tls(options: argparse.Namespace) -> ssl.SSLContext | None:

@@ -3,8 +3,10 @@
 Own design: of `workers` processes, worker k has the clients k, k + workers and so on.
 """
 
+import os
 import resource
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -12,12 +14,14 @@ import gevent
 from gevent.event import Event
 
 from rtclab.load.clients.client import Work
-from rtclab.load.figures.health import Health
+from rtclab.load.figures.health import BEHIND, UNREAD, Health
 from rtclab.load.figures.tally import Tally
 from rtmplite.net.clock import now
 
 LOOK: Final = 0.05  # s between two timers that are measured
+GOODBYES: Final = 5.0  # s for all clients together
 NETWORK = Path("/proc/self/net")
+OWN: Final = "/proc/self/fd"
 
 
 class Crew:
@@ -41,12 +45,13 @@ class Crew:
 
     def health(self) -> Health:
         """How the process did since the last call."""
-        return self._watch.read()
+        return self._watch.read(sum(each.bytes for each in self.tallies))
 
     def stop(self) -> None:
         """End all clients; their tallies stay as they are."""
         gevent.killall(self._helpers)
-        gevent.killall(self._clients, timeout=5.0)
+        with suppress(gevent.Timeout):  # a busy server may take longer for goodbyes
+            gevent.killall(self._clients, timeout=GOODBYES)
         self._watch.close()
 
     def _begin(self) -> None:
@@ -73,16 +78,18 @@ class OwnWatch:
     def __init__(self) -> None:
         self._health = Health()
         self._began = self._read_at = now()
-        self._cpu, self._drops = _cpu_seconds(), _dropped()
+        self._cpu, self._drops, self._came = _cpu_seconds(), _dropped(), 0
         self._greenlet = gevent.spawn(self._run)
 
-    def read(self) -> Health:
-        """The figures since the last call."""
+    def read(self, came: int) -> Health:
+        """The figures since the last call, if all clients together have had so many bytes."""
         found, self._health = self._health, Health()
         at, cpu, drops = now(), _cpu_seconds(), _dropped()
-        found.cpu = 100 * (cpu - self._cpu) / max(at - self._read_at, LOOK)
+        passed = max(at - self._read_at, LOOK)
+        found.cpu = 100 * (cpu - self._cpu) / passed
         found.unread, found.dropped = _unread(), drops - self._drops
-        self._read_at, self._cpu, self._drops = at, cpu, drops
+        found.room = max(UNREAD, int(BEHIND * (came - self._came) / passed))
+        self._read_at, self._cpu, self._drops, self._came = at, cpu, drops, came
         return found
 
     def close(self) -> None:
@@ -116,13 +123,10 @@ def _dropped() -> int:
 
 def _unread() -> int:
     """Bytes in the receive queues of this process: rx_queue of Linux's tables of sockets."""
-    try:
-        own = {
-            str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()
-        }
-    except OSError:  # one has been closed meanwhile, or this is no Linux
-        return 0
-    found = 0
+    own, found = set[str](), 0
+    for name in os.listdir(OWN) if os.path.isdir(OWN) else ():  # else this is no Linux
+        with suppress(OSError):  # one has been closed meanwhile
+            own.add(os.readlink(f"{OWN}/{name}"))
     for name in ("tcp", "tcp6", "udp", "udp6"):
         try:
             lines = (NETWORK / name).read_text().splitlines()[1:]

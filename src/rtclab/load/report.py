@@ -46,7 +46,8 @@ def summary_lines(seconds: float, totals: Totals, health: Health) -> Iterator[st
     states = " ".join(f"{each.value}({totals.states[each]})" for each in State)
     yield f"<Summary> {seconds:.0f} s, {totals.clients} clients: {states}"
     for name, unit in (("video delay", " ms"), ("audio delay", " ms"), ("GOP", ""), ("FPS", "")):
-        if totals.packets and (name == "audio delay" or totals.spreads["FPS"].most):
+        of_what = {"audio delay": "packets", "GOP": "GOP"}.get(name, "FPS")
+        if totals.packets and totals.spreads[of_what].most:
             found = totals.spreads[name]
             average, most, least = (f"{value:.2f}{unit}" for value in found)
             yield f"  {name}: avg {average}, max {most}, min {least}"
@@ -60,6 +61,9 @@ def summary_lines(seconds: float, totals: Totals, health: Health) -> Iterator[st
         ):
             average = decimal(totals.spreads[name].average, "").strip()
             yield f"  {name}: total {text}, avg {average}"
+    if (jitter := totals.spreads["jitter"]).most:
+        average, most, least = (f"{value:.2f} ms" for value in jitter)
+        yield f"  jitter: avg {average}, max {most}, min {least}"
     for kind in KINDS:
         if totals.delays[kind].count:
             name = f"{kind} by its stamps" if kind in (VIDEO, AUDIO) else kind
@@ -180,7 +184,8 @@ def _health(health: Health) -> dict[str, Any]:
 
 
 def _client(tally: Tally) -> dict[str, Any]:
-    names = ("name", "reason", "packets", "lost", "bytes", "frames", "key_frames", "stalls")
+    names = ["name", "reason", "packets", "lost", "bytes", "frames", "key_frames", "stalls"]
+    names += ["jitter"]  # in ms
     found = {name: getattr(tally, name) for name in names}
     found |= {"state": tally.state.value, "running": tally.running}
     found |= {

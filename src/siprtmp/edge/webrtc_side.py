@@ -91,7 +91,7 @@ class WebRtcSide:
         transport = BrowserTransport(
             MediaAddress(host, port, port),
             ice,
-            lambda fingerprint: dtls.DtlsServer(identity, fingerprint),
+            lambda fingerprint: dtls.DtlsEnd(identity, fingerprint),
             self._send,
             Alarm,
             os.urandom,

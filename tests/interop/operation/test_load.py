@@ -13,6 +13,7 @@ from support.certificates import certificate
 from support.peers.peers import Kamailio, NginxRtmp, Sipp
 from support.peers.process import Process, require
 from support.peers.rtmp_servers import Server
+from support.peers.webrtc_peers import WEBRTC, WebRtcServer, endpoint
 
 from rtclab.load.figures.film import FPS, MadeFilm, Recording
 from rtmplite.flv.file import write_flv
@@ -197,3 +198,41 @@ def test_ffmpeg_decodes_all_made_pictures(tmp_path):
     again = Recording(octets)
     first = [item for turn in range(turns) for item in again.at(turn, 0)]
     assert [item.body for item in first] == [item.body for item in items]
+
+
+# -- WebRTC -----------------------------------------------------------------------------------
+
+
+def test_viewers_by_whep_of_our_gateway_come_and_go(start, gateway):
+    """What they count comes by RTP; when they end, so do their sessions."""
+    running = gateway(*WEBRTC)
+    url = endpoint(running, "cam", "whep").replace("http:", "whep:")
+    load = start(Load, url, "--source", running.url("live", "cam"), "-n", "3", "--workers", "2")
+    all_run = r"connected\(3\)(.*\n)+  FPS: .* min [1-9]"
+    load.shows(all_run + r"(.*\n)+  jitter: (.*\n)+  first packet: (.*\n)+  first picture: ")
+    running.wait_status({"browsers": 3})
+    found = load.end()
+    heard(found, 3)
+    assert all(each["frames"] and each["running"] for each in found["clients"])
+    running.wait_status({"browsers": 0})
+    assert running.output.count('reason="ended by the client"') >= 3
+
+
+def test_a_viewer_of_a_stream_that_is_not_there_is_refused_by_status(start, gateway):
+    running = gateway(*WEBRTC)
+    url = endpoint(running, "nothing", "whep").replace("http:", "whep:")
+    load = start(Load, url)
+    load.shows(r"failed\(1\)")
+    load.end()
+    assert load.finish() == 3
+    assert "nobody answers: 1 x 409 Conflict: Nobody publishes that." in load.output
+
+
+def test_viewers_by_whep_of_aiortc(start):
+    """A full agent of ICE that begins DTLS itself, and VP8 or H.264 of a real encoder."""
+    server = start(WebRtcServer)
+    load = start(Load, f"whep://{server.address}/whep", "-n", "2")
+    load.shows(r"connected\(2\)(.*\n)+  first picture: (.*\n)+  first sound: ")
+    found = load.end()
+    heard(found, 2)
+    assert len(server.told("begun")) == len(server.told("ended")) == 2

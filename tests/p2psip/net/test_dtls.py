@@ -3,7 +3,7 @@
 import pytest
 from OpenSSL import SSL
 
-from p2psip.net.dtls import MTU, RESEND, DtlsIdentity, DtlsServer, in_datagrams
+from p2psip.net.dtls import MTU, RESEND, DtlsEnd, DtlsIdentity, in_datagrams
 from p2psip.srtp.srtp import SrtpReceiver, SrtpSender
 
 PACKET = bytes.fromhex("80000001000000a00000cafe") + b"sound"
@@ -53,7 +53,7 @@ def shaken(server, browser, now=0.0):
 
 def test_both_ends_have_the_same_keys_each_for_its_direction():
     """Covers RFC 5764 §4.2 [client-keys-open]."""
-    server, browser = DtlsServer(OURS, THEIRS.fingerprint), Browser()
+    server, browser = DtlsEnd(OURS, THEIRS.fingerprint), Browser()
     shaken(server, browser)
     assert browser.done and not server.failed and server.deadline is None
     secret = browser.secret()
@@ -76,7 +76,7 @@ def in_fragments(record, size):
 
 def test_a_hello_in_fragments_is_understood():
     """Firefox and those with long key shares send one that no datagram takes."""
-    server, browser = DtlsServer(OURS, THEIRS.fingerprint), Browser()
+    server, browser = DtlsEnd(OURS, THEIRS.fingerprint), Browser()
     (hello,) = browser.step()
     *first, last = in_fragments(hello, 50)
     assert len(first) == 2 and all(server.received(data, 0.0) == [] for data in first)
@@ -86,14 +86,14 @@ def test_a_hello_in_fragments_is_understood():
 
 
 def test_datagrams_fit_into_the_mtu():
-    server, browser = DtlsServer(OURS, THEIRS.fingerprint), Browser()
+    server, browser = DtlsEnd(OURS, THEIRS.fingerprint), Browser()
     sent = [len(answer) for data in browser.step() for answer in server.received(data, 0.0)]
     assert sent and max(sent) <= MTU
 
 
 def test_another_certificate_than_the_description_has_is_refused():
     """Covers RFC 5763 §5 [certificate-matches] [mismatch-ends-it]."""
-    server, browser = DtlsServer(OURS, OURS.fingerprint), Browser()
+    server, browser = DtlsEnd(OURS, OURS.fingerprint), Browser()
     shaken(server, browser)
     assert server.keys is None and "certificate" in server.failed
     assert server.received(b"\x16" + bytes(20), 1.0) == [] and server.deadline is None
@@ -103,7 +103,7 @@ def test_a_client_without_a_certificate_is_refused():
     """RFC 5763 §5: OpenSSL asks for one, and ends the handshake without."""
     nobody = type("Nobody", (), {"context": SSL.Context(SSL.DTLS_METHOD)})
     nobody.context.set_tlsext_use_srtp(b"SRTP_AES128_CM_SHA1_80")
-    server, browser = DtlsServer(OURS, THEIRS.fingerprint), Browser(nobody)
+    server, browser = DtlsEnd(OURS, THEIRS.fingerprint), Browser(nobody)
     with pytest.raises(SSL.Error):
         shaken(server, browser)
     assert server.failed and server.keys is None
@@ -111,7 +111,7 @@ def test_a_client_without_a_certificate_is_refused():
 
 def test_a_flight_that_nobody_answers_is_sent_again_more_and_more_seldom():
     """RFC 6347 §4.2.4."""
-    server, browser = DtlsServer(OURS, THEIRS.fingerprint), Browser()
+    server, browser = DtlsEnd(OURS, THEIRS.fingerprint), Browser()
     (hello,) = browser.step()
     flight = server.received(hello, 10.0)
     assert server.deadline == 10.0 + RESEND and server.tick(10.5) == []
@@ -122,7 +122,7 @@ def test_a_flight_that_nobody_answers_is_sent_again_more_and_more_seldom():
 
 def test_the_last_flight_is_sent_again_to_a_peer_that_repeats_its_own():
     """Covers RFC 6347 §4.2.4 [last-flight-again]."""
-    server, browser = DtlsServer(OURS, THEIRS.fingerprint), Browser()
+    server, browser = DtlsEnd(OURS, THEIRS.fingerprint), Browser()
     (hello,) = browser.step()
     second = browser.step(*server.received(hello, 0.0))
     lost = [answer for data in second for answer in server.received(data, 0.1)]
@@ -133,14 +133,14 @@ def test_the_last_flight_is_sent_again_to_a_peer_that_repeats_its_own():
 
 
 def test_the_end_is_told_both_ways():
-    server, browser = DtlsServer(OURS, THEIRS.fingerprint), Browser()
+    server, browser = DtlsEnd(OURS, THEIRS.fingerprint), Browser()
     shaken(server, browser)
     for data in server.close():
         browser.connection.bio_write(data)
     with pytest.raises(SSL.ZeroReturnError):
         browser.connection.recv(100)
     assert server.close() == [] and server.received(b"\x17" + bytes(20), 1.0) == []
-    server, browser = DtlsServer(OURS, THEIRS.fingerprint), Browser()
+    server, browser = DtlsEnd(OURS, THEIRS.fingerprint), Browser()
     shaken(server, browser)
     browser.connection.shutdown()
     for data in browser.output():
@@ -150,7 +150,7 @@ def test_the_end_is_told_both_ways():
 
 @pytest.mark.parametrize("data", [b"\x16", b"\x16" + bytes(12), b"\x16\xfe\xfd" + b"\xff" * 40])
 def test_nonsense_is_passed_over(data):
-    server, browser = DtlsServer(OURS, THEIRS.fingerprint), Browser()
+    server, browser = DtlsEnd(OURS, THEIRS.fingerprint), Browser()
     assert server.received(data, 0.0) == []
     shaken(server, browser)
     assert server.keys is not None
@@ -158,10 +158,47 @@ def test_nonsense_is_passed_over(data):
 
 def test_all_that_comes_after_the_handshake_is_read_and_dropped():
     """Own design: a peer that sends data in plenty would fill our memory."""
-    server, browser = DtlsServer(OURS, THEIRS.fingerprint), Browser()
+    server, browser = DtlsEnd(OURS, THEIRS.fingerprint), Browser()
     shaken(server, browser)
     for _ in range(3):
         browser.connection.send(b"data")
     browser.connection.shutdown()
     server.received(b"".join(browser.output()), 1.0)
     assert server.closed
+
+
+# -- as the client ----------------------------------------------------------------------
+
+
+def met(client, server, now=0.0):
+    """Carry the datagrams of two ends of ours until neither has more to say."""
+    flight, to, back = client.begin(now), server, client
+    while flight:
+        flight = [answer for data in flight for answer in to.received(data, now)]
+        to, back = back, to
+
+
+def test_an_end_may_begin_and_has_the_same_keys_turned_round():
+    client = DtlsEnd(THEIRS, OURS.fingerprint, is_client=True)
+    server = DtlsEnd(OURS, THEIRS.fingerprint)
+    met(client, server)
+    assert client.keys is not None and server.keys is not None
+    assert (client.keys.ours, client.keys.theirs) == (server.keys.theirs, server.keys.ours)
+    for data in client.close():
+        server.received(data, 1.0)
+    assert server.closed
+
+
+def test_a_hello_that_is_lost_is_said_again():
+    """RFC 6347 §4.2.4."""
+    client = DtlsEnd(THEIRS, OURS.fingerprint, is_client=True)
+    server = DtlsEnd(OURS, THEIRS.fingerprint)
+    (hello,) = client.begin(0.0)
+    assert client.deadline == RESEND and client.tick(RESEND) == [hello]
+    assert server.received(hello, RESEND)
+
+
+def test_a_server_with_another_certificate_is_not_believed():
+    client = DtlsEnd(THEIRS, THEIRS.fingerprint, is_client=True)
+    met(client, DtlsEnd(OURS, THEIRS.fingerprint))
+    assert client.keys is None and "certificate" in client.failed

@@ -7,7 +7,13 @@ import pytest
 from p2psip.errors import RemoteError
 from p2psip.nat.ice_candidate import IceCandidate
 from p2psip.sdp.attributes import DIRECTIONS
-from p2psip.sdp.jsep import BrowserEnd, BrowserOffer, IceFragment, is_of_browser
+from p2psip.sdp.jsep import (
+    BrowserAnswer,
+    BrowserEnd,
+    BrowserOffer,
+    IceFragment,
+    is_of_browser,
+)
 from p2psip.sdp.line import Attribute
 from p2psip.sdp.offer_answer import (
     Codec,
@@ -286,3 +292,55 @@ def test_a_browser_that_is_a_phone_has_any_direction(flow):
     read = BrowserOffer.read(offer(line("audio", 0, flow=flow), group="BUNDLE 0"), HOST)
     said = [each.name for each in read.plain.media[0].attributes if each.name in DIRECTIONS]
     assert said == [flow]
+
+
+# -- in place of a browser ------------------------------------------------------------------
+
+
+def end_in_place_of_a_browser(plain):
+    """What an end that is no lite agent offers, with the names of its lines but no rates."""
+    full = BrowserEnd("theirs", PASSWORD, "CD:EF", ((HOST, 4000),), is_lite=False)
+    names = [Attribute("mid", str(number)) for number in range(len(plain.media))]
+    lines = zip(plain.media, names, strict=True)
+    return full.offer(plain, [replace(line, attributes=(name,)) for line, name in lines])
+
+
+def test_an_end_may_play_the_part_of_a_browser():
+    """Its offer is read, and the answer to it as well."""
+    plain = SessionDescription.parse(
+        b"v=0\no=- 1 1 IN IP4 127.0.0.1\ns=-\nt=0 0\nm=audio 9 RTP/AVPF 111\n"
+        b"a=rtpmap:111 opus/48000/2\na=recvonly\n"
+        b"m=video 9 RTP/AVPF 96\na=rtpmap:96 VP8/90000\na=recvonly\n"
+    )
+    offered = end_in_place_of_a_browser(plain)
+    assert [each.attribute("mid") for each in offered.media] == ["0", "1"]
+    assert b"ice-lite" not in bytes(offered) and b"transport-cc" not in bytes(offered)
+    read = BrowserOffer.read(bytes(offered), HOST, "recvonly")
+    assert (read.ufrag, read.password, read.fingerprint) == ("theirs", PASSWORD, "CD:EF")
+    answer, _ = answered(read, "sendonly")
+    told = BrowserAnswer.read(bytes(answer))
+    assert (told.ufrag, told.password, told.fingerprint) == ("ours", "password", "AB:CD")
+    assert [each.kind for each in told.lines] == ["audio", "video"] and not told.is_active
+    addresses = {IceCandidate.parse(each).address for each in told.candidates}
+    assert addresses == {*END.addresses}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        (b"a=ice-pwd", b"a=x", "No ICE"),
+        (b"a=setup:passive", b"a=setup:actpass", "which end begins DTLS"),
+        (b"sha-256", b"md5", "No fingerprint"),
+        (b"m=audio 8189", b"m=audio 0", "no line"),
+    ],
+)
+def test_an_answer_that_leads_nowhere_is_refused_by_name(before, after, reason):
+    """Covers RFC 8122 §5 [fingerprint-is-there] [no-md5]."""
+    read = BrowserOffer.read(offer(line("audio", 0), group="BUNDLE 0"), HOST)
+    transport = LocalTransport(8189, rtcp_mux=True)
+    media = [LocalMedia("audio", (Codec("opus", 48000, 2),), transport, "sendrecv")]
+    plain, _ = make_answer(read.plain, media, Origin.at(HOST, 7), HOST)
+    answer = bytes(END.answer(read, plain))
+    assert BrowserAnswer.read(answer).lines
+    with pytest.raises(RemoteError, match=reason):
+        BrowserAnswer.read(answer.replace(before, after))

@@ -144,7 +144,7 @@ def test_a_tally_survives_the_way_from_a_worker():
     tally.heard(VIDEO, 1.0, 0, 1000, Stamp(4, 3.0), key=True)
     tally.second(2.0)
     assert Tally.parse(json.loads(json.dumps(tally.as_json()))).as_json() == tally.as_json()
-    health = Health(Delays({3: 4}), 50.0, 10, 1)
+    health = Health(Delays({3: 4}), 50.0, 10, 20, 1)
     assert Health.parse(json.loads(json.dumps(health.as_json()))).as_json() == health.as_json()
 
 
@@ -196,6 +196,12 @@ WELL, ILL = Health(), Health(cpu=99.0)
 def test_no_server_is_blamed_for_what_a_late_generator_measured(seen, health, code):
     """A refusal is the server's own word, whoever hears it late."""
     assert Limits().judge(seen, health).code is code
+
+
+def test_as_much_may_wait_as_comes_in_a_moment():
+    """What many viewers get waits in many queues between two rounds of reading."""
+    assert not Health(unread=2_000_000, room=3_000_000).complaints()
+    assert Health(unread=3_000_001, room=3_000_000).complaints()
 
 
 @pytest.mark.parametrize(

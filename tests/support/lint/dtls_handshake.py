@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 
 import p2psip.net.tap
-from p2psip.net.dtls import DtlsIdentity, DtlsServer, SrtpKeys
+from p2psip.net.dtls import DtlsIdentity, DtlsEnd, SrtpKeys
 
 SSL = pytest.importorskip("OpenSSL.SSL")
 
@@ -32,7 +32,7 @@ def dtls_handshake(told=lambda line: None):
     """Shake hands; `told` is given the lines of the server's key log."""
     ours, theirs = DtlsIdentity(), DtlsIdentity()
     theirs.context.set_keylog_callback(lambda *said: None)  # which would say the same
-    server = DtlsServer(ours, theirs.fingerprint)
+    server = DtlsEnd(ours, theirs.fingerprint)
     client = SSL.Connection(theirs.context, None)
     client.set_connect_state()
     client.set_ciphertext_mtu(1200)

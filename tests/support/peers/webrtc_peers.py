@@ -15,7 +15,7 @@ from support.peers.browser_peer import FOLDER, Page, page
 from support.peers.numbered_frames import source
 from support.peers.process import Process, require
 
-PEER = Path(__file__).with_name("webrtc_peer.py")
+AIORTC = Path(__file__).with_name("aiortc_ends")
 PAGE = FOLDER / "webrtc.html"
 WEBRTC = ("--sip", "off", "--webrtc", "127.0.0.1:0")
 ENOUGH = 20  # pictures in a row
@@ -54,7 +54,21 @@ class WebRtcPeer(Seen):
 
     def __init__(self, folder: Path, *words: str) -> None:
         """Begin at once."""
-        super().__init__(folder, [sys.executable, str(PEER), *words])
+        super().__init__(folder, [sys.executable, str(AIORTC / "webrtc_peer.py"), *words])
+
+
+class WebRtcServer(Seen):
+    """aiortc as a server of WHEP and WHIP: `webrtc_server.py` says what it does."""
+
+    def __init__(self, folder: Path) -> None:
+        """On a free loopback port."""
+        super().__init__(folder, [sys.executable, str(AIORTC / "webrtc_server.py")])
+
+    @property
+    def address(self) -> str:
+        """Where it listens, once it says so."""
+        self.wait_until(lambda: self.told("listens"), what="the address of a server")
+        return f"127.0.0.1:{self.told('listens')[0]}"
 
 
 class NumberedPublisher(Process):

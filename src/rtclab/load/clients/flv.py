@@ -11,10 +11,10 @@ from http.client import HTTPException, HTTPResponse
 from urllib.parse import SplitResult, urlsplit
 
 from gevent import socket
-from gevent.ssl import SSLContext
 
 from rtclab.command_line.arguments import ConfigError
-from rtclab.load.clients.client import TIMEOUT, Work, note_failure, own_url
+from rtclab.load.clients.client import Work, note_failure, own_url
+from rtclab.load.clients.http import connected, target
 from rtclab.load.clients.streams import frame
 from rtclab.load.figures.tally import Tally
 from rtmplite.errors import RemoteError
@@ -38,7 +38,6 @@ except ImportError:  # without the extra there is HTTP, and no WebSocket
     AVAILABLE = False
 
 PIECE = 65536
-SECURE = ("https", "wss")
 
 
 def player(url: str, tls: ssl.SSLContext | None, number: int) -> Work:
@@ -58,7 +57,7 @@ def _play(
 ) -> None:
     tally.begin(now())
     try:
-        with closing(_open(parts, tls)) as connection:
+        with closing(connected(parts, tls)) as connection:
             reader = FlvReader()
             for data in pieces(connection, parts):
                 if reader.header is None:
@@ -70,23 +69,10 @@ def _play(
         note_failure(tally, error)
 
 
-def _open(parts: SplitResult, tls: ssl.SSLContext | None) -> socket.socket:
-    secure = parts.scheme in SECURE
-    port = parts.port or (443 if secure else 80)
-    plain = socket.create_connection((parts.hostname, port), TIMEOUT)
-    if not secure:
-        return plain
-    context = SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.load_default_certs()
-    if tls is not None and tls.verify_mode is ssl.CERT_NONE:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context.wrap_socket(plain, server_hostname=parts.hostname)
-
-
 def _http(connection: socket.socket, parts: SplitResult) -> Iterator[bytes]:
     """The body of the answer, in whichever coding; RemoteError unless it is a 200."""
     connection.sendall(
-        f"GET {_target(parts)} HTTP/1.1\r\nHost: {parts.netloc.rpartition('@')[2]}\r\n"
+        f"GET {target(parts)} HTTP/1.1\r\nHost: {parts.netloc.rpartition('@')[2]}\r\n"
         "Accept: */*\r\nUser-Agent: rtclab\r\n\r\n".encode()
     )
     try:
@@ -105,7 +91,7 @@ def _websocket(connection: socket.socket, parts: SplitResult) -> Iterator[bytes]
     """The binary messages; RemoteError if the server refuses."""
     machine = WSConnection(ConnectionType.CLIENT)
     host = parts.netloc.rpartition("@")[2]
-    connection.sendall(machine.send(Request(host=host, target=_target(parts))))
+    connection.sendall(machine.send(Request(host=host, target=target(parts))))
     while received := connection.recv(PIECE):
         try:
             machine.receive_data(received)
@@ -123,7 +109,3 @@ def _websocket(connection: socket.socket, parts: SplitResult) -> Iterator[bytes]
                     raise RemoteError(f"{status} to the WebSocket")
                 case CloseConnection(code=code, reason=reason):
                     raise RemoteError(f"closed with {code} {reason or ''}".rstrip())
-
-
-def _target(parts: SplitResult) -> str:
-    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

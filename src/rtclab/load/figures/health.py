@@ -13,7 +13,8 @@ from rtclab.load.figures.delays import Delays
 
 BUSY: Final = 90.0  # percent of a core: the rest is for what else the machine does
 LATE: Final = 50.0  # ms, of one timer in a hundred
-UNREAD: Final = 1 << 20  # bytes in receive queues of one process
+UNREAD: Final = 1 << 20  # bytes that may wait in the receive queues of one process,
+BEHIND: Final = 0.5  # or what comes in so many seconds: they count with the system's own overhead
 
 
 @dataclass(slots=True)
@@ -23,15 +24,18 @@ class Health:
     late: Delays = field(default_factory=Delays)  # how late timers were
     cpu: float = 0.0  # percent of a core
     unread: int = 0  # bytes in receive queues
+    room: int = UNREAD  # of which so many may be there
     dropped: int = 0  # datagrams for which a receive queue had no room
 
     def worse(self, other: "Health") -> "Health":
         """The worse of two in each figure."""
         late = max(self.late, other.late, key=lambda each: each.percentile(99))
+        fuller = max(self, other, key=lambda each: each.unread - each.room)
         return Health(
             late,
             max(self.cpu, other.cpu),
-            max(self.unread, other.unread),
+            fuller.unread,
+            fuller.room,
             max(self.dropped, other.dropped),
         )
 
@@ -50,7 +54,7 @@ class Health:
             found.append(f"its timers were {timers:.0f} ms late (p99)")
         if self.cpu > cpu:
             found.append(f"it used {self.cpu:.0f}% of a core")
-        if self.unread > UNREAD:
+        if self.unread > self.room:
             found.append(f"{self.unread} bytes waited to be read")
         if self.dropped:
             found.append(f"its machine dropped {self.dropped} datagrams unread")

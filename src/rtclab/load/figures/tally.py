@@ -14,10 +14,11 @@ from rtclab.load.figures.delays import Delays
 from rtclab.load.figures.stamp import Stamp
 
 STALL: Final = 1.0  # s without a frame
-VIDEO, AUDIO, SETUP, FIRST_VIDEO, FIRST_AUDIO = KINDS = (
+VIDEO, AUDIO, SETUP, FIRST_PACKET, FIRST_VIDEO, FIRST_AUDIO = KINDS = (
     "video",
     "audio",
     "set-up",
+    "first packet",
     "first picture",
     "first sound",
 )
@@ -76,6 +77,7 @@ class Tally:
     stalls: int = 0
     stalled: float = 0.0  # s
     running: float = 0.0  # s since the first frame
+    jitter: float = 0.0  # ms, of packets of RTP, the most of its lines (RFC 3550 §6.4.1)
     fps: Rate = field(default_factory=Rate)
     bps: Rate = field(default_factory=Rate)
     delays: dict[str, Delays] = field(default_factory=lambda: {kind: Delays() for kind in KINDS})
@@ -131,9 +133,7 @@ class Tally:
         track = self.tracks[kind]
         if track.first_ms is None:
             track.first_ms = timestamp
-            self.delays[FIRST_VIDEO if kind == VIDEO else FIRST_AUDIO].add(
-                1000 * (now - self.asked)
-            )
+            self.came(FIRST_VIDEO if kind == VIDEO else FIRST_AUDIO, now)
         if kind == VIDEO:
             self.frames += 1
             self.key_frames += key
@@ -143,6 +143,26 @@ class Tally:
             track.delay = abs(int(1000 * (now - self.started)) - media)
         if stamp is not None:
             self._stamped(kind, track, stamp, 1000 * (now - self.asked))
+
+    def came(self, kind: str, now: float) -> None:
+        """Note that something has come first: a packet, a whole picture or a sound."""
+        self.delays[kind].add(1000 * (now - self.asked))
+
+    def flowed(self, now: float, packets: int, size: int, frames: int) -> None:
+        """Count a run of packets of RTP, the last of which came at `now`, unread."""
+        self._start(now)
+        self._unstall(now)
+        self.packets += packets
+        self.bytes += size
+        self.frames += frames
+
+    def lag(self, kind: str, now: float, media_ms: int) -> None:
+        """Compare the time of the last frame with its timestamp, since the first frame."""
+        track = self.tracks[kind]
+        if track.first_ms is None:
+            track.first_ms = media_ms
+        assert self.started is not None
+        track.delay = abs(int(1000 * (now - self.started)) - (media_ms - track.first_ms))
 
     def _stamped(self, kind: str, track: _Track, stamp: Stamp, here_ms: float) -> None:
         if track.number is not None and stamp.number > track.number:

@@ -116,4 +116,5 @@ COLUMNS: Final[dict[str, Callable[[Tally], float]]] = {
     "bytes": lambda each: each.bytes,
     "packets": lambda each: each.packets,
     "packet losses": lambda each: each.lost,
+    "jitter": lambda each: each.jitter,
 }

@@ -1,0 +1,233 @@
+"""Viewers by WHEP: what comes is counted by its clear headers, and not decrypted.
+
+Implements WHEP §4.2.5 on the player's side, with the counts of RFC 3550 §6.4.1.
+
+Own design: only until the first key frame are packets of video decrypted, since nothing else tells
+when a viewer sees a picture; with a request for one, should it not come by itself.  Nothing lost is
+asked for again, so that loss is that of the network.
+"""
+
+import os
+import ssl
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Final
+
+from gevent import socket
+
+from p2psip.errors import RemoteError as SipRemoteError
+from p2psip.nat.demultiplexing import DatagramKind, is_rtcp, kind_of
+from p2psip.net.dtls import DtlsIdentity
+from p2psip.rtp.rtcp import (
+    Pli,
+    ReceiverReport,
+    RtcpPacket,
+    SenderReport,
+    SourceDescription,
+    compound,
+    parse_readable,
+)
+from p2psip.sdp.jsep import BrowserAnswer
+from p2psip.sdp.session import Attribute, SessionDescription
+from rtclab.load.clients.browser_flow import BrowserFlow
+from rtclab.load.clients.client import Work, note_failure, own_url
+from rtclab.load.clients.datagrams import HEAD, Batch, Rounds
+from rtclab.load.clients.endpoint import Endpoint
+from rtclab.load.clients.rtp_lines import HeardLine, heard_lines
+from rtclab.load.figures.tally import AUDIO, FIRST_AUDIO, FIRST_PACKET, FIRST_VIDEO, VIDEO, Tally
+from rtmplite.errors import RemoteError
+from rtmplite.net.clock import now
+
+RTP: Final = 128  # the least first octet: RFC 7983 §7
+MOST_SOURCES: Final = 16  # whose reports are kept
+REPORTS: Final = 5.0  # s between two reports, of which the half is drawn
+ASKS: Final = 1.0  # s until a key frame is asked for, and asked for again
+H264: Final = {102: "42e01f", 104: "4d001f", 106: "64001f"}  # payload types and their profiles
+_PROFILES: Final = "".join(
+    f"a=rtpmap:{number} H264/90000\n"
+    f"a=fmtp:{number} profile-level-id={profile};packetization-mode=1;level-asymmetry-allowed=1\n"
+    for number, profile in H264.items()
+)
+OFFER: Final = f"""v=0
+o=- 1 1 IN IP4 127.0.0.1
+s=-
+t=0 0
+m=audio 9 RTP/AVPF 111 0 8
+a=rtpmap:111 opus/48000/2
+a=fmtp:111 useinbandfec=1
+a=recvonly
+a=rtcp-mux
+m=video 9 RTP/AVPF {" ".join(map(str, H264))} 96
+{_PROFILES}a=rtpmap:96 VP8/90000
+a=rtcp-fb:* nack pli
+a=recvonly
+a=rtcp-mux
+""".encode()
+
+
+class Viewers:
+    """The viewers of one process, which share a certificate and the rounds of reading."""
+
+    def __init__(self, url: str, tls: ssl.SSLContext | None) -> None:
+        self._url, self._tls = url, tls
+        self._identity, self._rounds = DtlsIdentity(), Rounds()
+
+    def viewer(self, number: int) -> Work:
+        """Play; all clients the same unless the URL has `{}`."""
+        endpoint = Endpoint(own_url(self._url, number, each=False), self._tls)
+        return lambda tally: self._view(endpoint, tally)
+
+    def close(self) -> None:
+        """End the rounds."""
+        self._rounds.close()
+
+    def _view(self, endpoint: Endpoint, tally: Tally) -> None:
+        tally.begin(now())
+        try:
+            with closing(BrowserFlow(self._identity, self._rounds, own_address(endpoint))) as flow:
+                offer = flow.end().offer(SessionDescription.parse(OFFER), NAMED)
+                session = endpoint.begin(bytes(offer))
+                try:
+                    answer = BrowserAnswer.read(session.answer)
+                    viewer = Viewer(flow, heard_lines(answer.lines), tally)
+                    flow.connect(answer, viewer.take)
+                    tally.connect(now())
+                    viewer.watch()
+                finally:
+                    endpoint.end(session)
+        except SipRemoteError as error:
+            tally.fail(error.reason, refused=error.status == 488)
+        except RemoteError as error:
+            tally.fail(error.description, refused=True)
+        except OSError as error:
+            note_failure(tally, error)
+
+
+# Names for the lines, and nothing about rates, which viewers leave to the server.
+NAMED: Final = tuple(
+    replace(line, attributes=(Attribute("mid", str(number)),))
+    for number, line in enumerate(SessionDescription.parse(OFFER).media)
+)
+
+
+def own_address(endpoint: Endpoint) -> str:
+    """Our address on the way to a server."""
+    family, kind, _, _, address = socket.getaddrinfo(*endpoint.host, 0, socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind) as probe:
+        probe.connect(address)
+        return str(probe.getsockname()[0])
+
+
+class Viewer:
+    """One viewer that is connected: what it counts and reports."""
+
+    def __init__(self, flow: BrowserFlow, lines: Sequence[HeardLine], tally: Tally) -> None:
+        self._flow, self._tally = flow, tally
+        self._lines = lines
+        self._by_second = {
+            marker | number: line for line in lines for number in line.types for marker in (0, 128)
+        }
+        self._ssrc = int.from_bytes(os.urandom(4), "big")
+        self._name = os.urandom(9).hex()
+        self._reports: dict[bytes, tuple[bytes, float]] = {}
+        self._report_at = now() + REPORTS / 2
+        self._ask_at = now() + ASKS
+
+    def watch(self) -> None:
+        """Report until the server ends it."""
+        flow = self._flow
+        while not flow.over.is_set():
+            at = now()
+            flow.tick()
+            if at >= self._report_at:
+                self._report_at = at + REPORTS * (0.5 + os.urandom(1)[0] / 255)
+                self._report(at)
+            elif at >= self._ask_at:
+                self._ask_at = at + ASKS if self._ask() else float("inf")
+            due = min(flow.deadline, self._report_at, self._ask_at)
+            flow.over.wait(max(0.001, due - now()))
+        self._tally.fail(flow.reason, refused=flow.told)
+
+    def take(self, batch: Batch) -> None:
+        """Count what has come, in a run."""
+        by_second, offset = self._by_second, now() - time.time()
+        packets, size, last = 0, 0, 0.0
+        arrived = zip(batch.heads, batch.sizes, batch.times, strict=True)
+        for place, (head, (octets,), (seconds, nanoseconds)) in enumerate(arrived):
+            first, second, sequence, timestamp, ssrc = head
+            line = by_second.get(second)
+            if line is None or first < RTP or octets < HEAD:
+                self._control(batch.datagram(place, octets), now())
+                continue
+            last = seconds + nanoseconds * 1e-9 + offset
+            line.heard(second, sequence, timestamp, ssrc, last)
+            packets += 1
+            size += octets
+            if line.is_new:
+                self._look(line, batch.datagram(place, octets), last)
+        if packets:
+            self._settle(last, packets, size)
+
+    def _look(self, line: HeardLine, data: bytes, at: float) -> None:
+        """Note the first packet of a line, and of video the first picture that shows."""
+        if line.first is None:
+            if all(each.first is None for each in self._lines):
+                self._tally.came(FIRST_PACKET, at)
+            if not line.is_video:
+                self._tally.came(FIRST_AUDIO, at)
+            line.first = at
+        if line.is_video and line.shows(data, self._flow.srtp):
+            self._tally.came(FIRST_VIDEO, at)
+            line.is_new = False
+        elif not line.is_video:
+            line.is_new = False
+
+    def _settle(self, last: float, packets: int, size: int) -> None:
+        """Bring the tally up to date, once for a run."""
+        tally, frames, lost, jitter = self._tally, 0, 0, 0.0
+        for line in self._lines:
+            frames += line.settle()
+            lost += line.lost
+            jitter = max(jitter, line.jitter_ms)
+        tally.flowed(last, packets, size, frames)
+        tally.lost, tally.jitter = lost, jitter
+        for line in self._lines:
+            if line.first is not None:
+                tally.lag(VIDEO if line.is_video else AUDIO, line.last, line.media_ms)
+
+    def _control(self, data: bytes, at: float) -> None:
+        """Keep a report, of which the last of each source is read; give the flow what is its."""
+        if kind_of(data) is not DatagramKind.RTP:
+            self._flow.control(data)
+        elif is_rtcp(data) and len(self._reports) < MOST_SOURCES:
+            self._reports[data[4:8]] = data, at
+
+    def _read_reports(self) -> None:
+        """Note the sender's clocks, for the round trip that it measures by our reports."""
+        for data, at in self._reports.values():
+            report = self._flow.srtp.open_rtcp(data)
+            for each in parse_readable(report) if report is not None else ():
+                if isinstance(each, SenderReport):
+                    for line in self._lines:
+                        if line.reception.ssrc == each.ssrc:
+                            line.reception.note(each, at)
+        self._reports.clear()
+
+    def _report(self, at: float) -> None:
+        self._read_reports()
+        blocks = tuple(block for line in self._lines for block in line.reception.block(at))
+        self._send(ReceiverReport(self._ssrc, blocks))
+
+    def _ask(self) -> bool:
+        """Ask for a key frame; whether one may have to be asked for again."""
+        waiting = [line for line in self._lines if line.is_new and line.is_video]
+        for line in waiting:
+            if line.reception.ssrc is not None:
+                self._send(ReceiverReport(self._ssrc), Pli(self._ssrc, line.reception.ssrc))
+        return bool(waiting)
+
+    def _send(self, report: ReceiverReport, *more: RtcpPacket) -> None:
+        name = SourceDescription.of_cname(self._ssrc, self._name)
+        self._flow.send_rtcp(compound(report, name, *more))
