@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 
 import p2psip.net.tap
-from p2psip.net.dtls import DtlsIdentity, DtlsEnd, SrtpKeys
+from p2psip.net.dtls import DtlsEnd, DtlsIdentity, SrtpKeys
 
 SSL = pytest.importorskip("OpenSSL.SSL")
 
