@@ -45,8 +45,11 @@ def read_all(data: bytes | memoryview) -> Iterator[tuple[int, int, bytes]]:
             raise RemoteError("RTCP packet beyond the end")
         body = bytes(data[start:at])
         if first & 0x20:
+            # libwebrtc (Firefox, Chromium) fills the last word of transport-wide feedback with
+            # one to three octets of padding, where others have whole words.
+            unit = 1 if packet_type == RTPFB else 4
             # §6.4.1 [padding-at-the-end] [padding-bit-at-the-end]
-            if at != end or not body or not 0 < body[-1] <= len(body) or body[-1] % 4:
+            if at != end or not body or not 0 < body[-1] <= len(body) or body[-1] % unit:
                 raise RemoteError("RTCP padding of a wrong size, or not at the end")
             body = body[: -body[-1]]
         yield packet_type, first & 0x1F, body

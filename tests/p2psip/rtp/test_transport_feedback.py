@@ -11,7 +11,7 @@ from p2psip.rtp.arrivals import INTERVAL, MAX_SPAN, MAX_WAITING, Arrivals
 from p2psip.rtp.fast import one_byte_element
 from p2psip.rtp.feedback import OtherFeedback
 from p2psip.rtp.packet import Extension, RtpPacket
-from p2psip.rtp.rtcp import parse_compound, parse_readable
+from p2psip.rtp.rtcp import ReceiverReport, parse_compound, parse_readable
 from p2psip.rtp.transport_feedback import TICK, Remb, TransportFeedback
 
 HEAD = bytes.fromhex("8fcd0005 00000001 00000002 0007")
@@ -39,6 +39,17 @@ def test_the_bytes_are_those_of_the_draft(deltas, chunks):
     wanted = len(deltas).to_bytes(2, "big") + bytes(4) + bytes.fromhex(chunks)
     assert data[14:] == wanted + bytes(-len(data[:14] + wanted) % 4)
     assert TransportFeedback.parse(data) == message(*deltas)
+
+
+def test_browsers_pad_a_part_of_a_word():
+    """As libwebrtc does; the report before it is not lost with it."""
+    body = bytes.fromhex("00000001 00000002 00070002 00000000 2002 0102 00000004")
+    for padding in (1, 2, 3):
+        tail = bytes(padding - 1) + bytes([padding])
+        data = bytes.fromhex("afcd0006") + body[: len(body) - padding] + tail
+        report, told = parse_compound(bytes(ReceiverReport(1)) + data)
+        assert report == ReceiverReport(1)
+        assert told == message(1, 2)
 
 
 def test_vectors_of_one_bit_are_read():
