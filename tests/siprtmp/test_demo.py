@@ -10,6 +10,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+from support.limits import Clock
 
 from siprtmp import __main__
 
@@ -40,10 +41,10 @@ class Demo:
     def end(self):
         """The exit code and the last line, once all processes are gone."""
         self.said += self.process.stdout.readlines()
-        code = self.process.wait(30)
-        end = time.monotonic() + 20
+        code = self.process.wait(300)
+        clock = Clock()
         while left := self.processes():
-            assert time.monotonic() < end, f"left behind: {left}"
+            assert not clock.over(20), f"left behind: {left}"
             time.sleep(0.02)
         return code, self.said[-1]
 

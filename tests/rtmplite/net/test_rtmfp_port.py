@@ -3,8 +3,8 @@
 import os
 import socket
 
-import gevent
 import pytest
+from support.sockets import until
 
 from rtmplite.net import read_budget, rtmfp_port
 from rtmplite.net.clock import now
@@ -41,13 +41,6 @@ def make():
     yield port
     for each in ports:
         each.close()
-
-
-def until(condition, timeout=20.0):
-    end = now() + timeout
-    while not condition() and now() < end:
-        gevent.sleep(0.01)
-    return condition()
 
 
 def heard(port):

@@ -6,6 +6,7 @@ import struct
 
 import gevent
 import pytest
+from support.limits import patience
 from support.sockets import readable
 
 from p2psip.errors import LocalError
@@ -70,12 +71,10 @@ def open_port(heard):
 
 
 def until(condition):
-    """Let the hub run until the condition holds, for two seconds at most."""
-    for _ in range(400):
-        if condition():
-            return
-        gevent.sleep(0.005)
-    raise AssertionError("nothing happened")
+    """Let the hub run until the condition holds."""
+    with patience():
+        while not condition():
+            gevent.sleep(0.005)
 
 
 def test_media_goes_both_ways(open_port, phone, heard):

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import gevent
 import pytest
+from support.limits import patience
 
 from rtmplite.errors import RemoteError
 from rtmplite.live.streams import Registry
@@ -41,11 +42,11 @@ class Place:
 
     def publishing(self):
         """A publisher of `demo`."""
-        return Publisher.open(f"{self.url}/demo", timeout=2.0)
+        return Publisher.open(f"{self.url}/demo", timeout=20.0)
 
     def playing(self):
         """A player of `demo`."""
-        return Player.open(f"{self.url}/demo", timeout=2.0)
+        return Player.open(f"{self.url}/demo", timeout=20.0)
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def read(playing, count):
     """So many messages of audio and video, as time and payload."""
     got = []
     while len(got) < count:
-        message = playing.read(2.0)
+        message = playing.read(20.0)
         assert message is not None, f"only {got}"
         if message.type_id != 18:
             got.append((message.timestamp, message.payload))
@@ -70,10 +71,9 @@ def read(playing, count):
 
 def until(condition):
     """Let the others run until something holds."""
-    end = now() + 3
-    while not condition():
-        assert now() < end
-        gevent.sleep(0.01)
+    with patience():
+        while not condition():
+            gevent.sleep(0.01)
 
 
 def test_a_publisher_moves_at_a_key_frame(places):
@@ -93,8 +93,7 @@ def test_a_publisher_moves_at_a_key_frame(places):
     publishing.write(9, 160, INTER)
     assert read(waiting, 3) == [(120, HEADER), (120, KEY), (160, INTER)]
     assert read(watching, 4) == [(0, HEADER), (0, KEY), (40, INTER), (80, INTER)]
-    watching.read(0.5)
-    assert watching.client._machine.target.tc_url == there.url
+    until(lambda: not watching.read(0.1) and watching.client._machine.target.tc_url == there.url)
     publishing.write(9, 200, KEY)
     assert [payload for _, payload in read(watching, 1)] in ([HEADER], [KEY])
     until(lambda: here.registry.get("live", "demo") is None)
@@ -199,15 +198,15 @@ def test_a_server_that_stops_waits_for_those_it_asked(places):
     publishing, playing = here.publishing(), here.playing()
     publishing.write(8, 0, b"\xb2sound")
     began = now()
-    stopping = gevent.spawn(here.server.stop, 5.0, there.url)
+    stopping, time = gevent.spawn(here.server.stop, 600.0, there.url), 0
     until(lambda: publishing.client.reconnect_to)
-    for time in range(20, 3000, 20):
-        publishing.write(8, time, b"\xb2sound")
-        playing.read(0.02)
-        gevent.sleep(0.01)
-        if stopping.ready():
-            break
-    assert stopping.ready() and now() - began < 4.0
+    with patience():
+        while not stopping.ready():
+            time += 20
+            publishing.write(8, time, b"\xb2sound")
+            playing.read(0.02)
+            gevent.sleep(0.01)
+    assert now() - began < 600.0
     assert there.registry.get("live", "demo").publishing
     publishing.close()
     playing.close()

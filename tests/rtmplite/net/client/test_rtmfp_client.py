@@ -6,6 +6,7 @@ import socket
 import gevent
 import pytest
 from gevent.event import Event
+from support.sockets import until
 
 from rtmplite.errors import RemoteError
 from rtmplite.flv import file
@@ -82,13 +83,6 @@ def servers():
     running = Servers()
     yield running
     running.stop()
-
-
-def until(condition, timeout=20):
-    end = now() + timeout
-    while not condition() and now() < end:
-        gevent.sleep(0.01)
-    return condition()
 
 
 CLIENTS = {"rtmp": RtmpClient, "rtmfp": RtmfpClient}
@@ -236,9 +230,9 @@ def test_a_server_that_stops_says_so(servers):
     stream = client.create_stream()
     stream.play("demo")
     servers.flash.stop()
-    assert ended.wait(5) and heard == [("onStatus", "NetConnection.Connect.Closed")]
-    assert stream.read(5) is not None  # |RtmpSampleAccess
-    assert stream.read(5) is None and stream.ended and until(lambda: client.closed)
+    assert ended.wait(30) and heard == [("onStatus", "NetConnection.Connect.Closed")]
+    assert stream.read(30) is not None  # |RtmpSampleAccess
+    assert stream.read(30) is None and stream.ended and until(lambda: client.closed)
     with pytest.raises(RemoteError):
         client.call("echo")
     client.close()
