@@ -433,7 +433,7 @@ def test_nobody_opens_a_connection_to_a_browser(echo):
 
 def test_a_ping_is_no_message_and_its_silence_is_not_heard(echo, monkeypatch):
     """A browser that never says anything in SIP has a place for some seconds, as by TCP."""
-    hurry(monkeypatch, GREETING_SECONDS=0.3)
+    hurry(monkeypatch, GREETING_SECONDS=2.0)  # in which the page opens
     fast = Echo(ws=True)
     page = Page(fast.web).open()
     page.say(Ping(b""))

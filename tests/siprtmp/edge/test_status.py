@@ -23,7 +23,7 @@ USERS = Users.parse("\n".join(user_lines("ann", "example.org", "se:cret")))
 
 @pytest.fixture
 def server(monkeypatch):
-    monkeypatch.setattr(flv_http, "REQUEST_TIMEOUT", 0.3)
+    monkeypatch.setattr(flv_http, "REQUEST_TIMEOUT", 3.0)  # in which all others are answered
     monkeypatch.setattr(flv_http, "MAX_CLIENTS", 8)
     names, admission = ["gw.example", "Status.Example."], Admission(False, None, None)
     door = StatusAccess(names, is_open=True, admission=admission)

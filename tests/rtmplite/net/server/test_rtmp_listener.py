@@ -261,10 +261,10 @@ def test_idle_sockets_go(serve, monkeypatch):
     monkeypatch.setattr(tcp_connections, "TICK", 0.02)
     monkeypatch.setattr(tcp_connections, "LINGER", 0.05)
     server = serve(limits=ConnectionLimits(setup=0.05))
-    client = raw(server)
-    until(lambda: server.connections)
+    with raw(server) as client:
+        assert client.recv(10) == b""
     until(lambda: not server.connections)
-    client.close()
+    server = serve()
     stubborn = RtmpClient.connect(server.url)
     server.connections[0].close(now())
     stubborn._greenlet.kill()
