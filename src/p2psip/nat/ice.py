@@ -49,7 +49,7 @@ from p2psip.nat.ice_gathering import (
     udp_candidate,
 )
 from p2psip.nat.stun import StunClass, StunMessage
-from p2psip.nat.stun_client import RTO, ClientTransaction
+from p2psip.nat.stun_client import RTO, TI, ClientTransaction
 
 TA: Final = 0.05  # s between new checks.  Source: §14.2
 PATIENCE: Final = 0.3  # s for a better pair, once there is one.  Own design: §8.1.1 leaves it open
@@ -201,7 +201,7 @@ class IceAgent:
         self._keep()  # RFC 6544 §9.2 [restart-keeps-its-connection]
 
     def _pair(self, local: IceCandidate, base: IceBase, remote: IceCandidate) -> None:
-        # RFC 6544 §6.2 [passive-ones-are-not-checked]
+        # RFC 6544 §6.2 [passive-pairs-are-pruned]
         waits = local.tcp_type is TcpType.PASSIVE
         if local.type in TO_PAIR and self.state is IceState.RUNNING and not waits:
             self._checklist.add(local, base, remote, controlling=self.controlling)
@@ -228,11 +228,11 @@ class IceAgent:
         for transaction_id, check in list(self._checks.items()):
             if (check.pair.base, check.pair.remote.address) == (base, to):
                 self._checks.pop(transaction_id, None)
-                self._failed(check)  # RFC 6544 §7.1 [no-connection-fails]
+                self._failed(check)
         pair = self._checklist.find(base, to)
         if pair is not None:
-            pair.state = PairState.FAILED
-            # RFC 6544 §11.1 [active-reopens]
+            pair.state = PairState.FAILED  # RFC 6544 §7.1 [no-connection-fails]
+            # RFC 6544 §11.1 [active-reopens] [reopened-is-checked]
             if pair is self.selected and was_valid and base.type is TcpType.ACTIVE:
                 self._enqueue(pair)
 
@@ -242,11 +242,12 @@ class IceAgent:
         try:
             for packet in self.connections.received(data, base, source):
                 if kind_of(packet) is DatagramKind.STUN:
+                    # RFC 6544 §11.1 [checks-come-by-any-connection]
                     self.received(StunMessage.parse(packet), base, source, now)
                 elif not self.connections.knows(base, source):
                     raise RemoteError("a stranger says something else than STUN")
                 else:
-                    media.append(packet)
+                    media.append(packet)  # RFC 6544 §10.2 [media-is-unframed]
         except RemoteError:
             self._dismiss(base, source, now)
         return media
@@ -257,7 +258,7 @@ class IceAgent:
         self.disconnected(base, source, now)
         if base.type is TcpType.ACTIVE:
             for pair in self._checklist.pairs:
-                # RFC 6544 §7.1 [other-answers-fail-its-pairs]
+                # RFC 6544 §7.1 [other-answers-close]
                 if pair.remote.is_tcp and pair.remote.address == source:
                     pair.state = PairState.FAILED
 
@@ -346,7 +347,7 @@ class IceAgent:
     ) -> IcePair | None:
         """Have the pair that a check came by checked from here at once: §7.3.1.4."""
         pair = self._checklist.find(base, source)
-        # §8.1.2 [the-nominated-pair-goes-on]
+        # §8.1.2 [the-nominated-pair-goes-on], RFC 6544 §11.1 [reopened-is-triggered]
         if pair is None and (nominates or self.state is IceState.RUNNING or self._is_cut):
             pair = self._learn(request, base, source)
         if pair is None or pair.state is PairState.SUCCEEDED:
@@ -454,7 +455,7 @@ class IceAgent:
         self._checklist.pairs = [pair]  # §8.1.2 [others-are-removed]
         self._triggered.clear()
         self._checks.clear()
-        self._keep()
+        self._keep()  # RFC 6544 §9.2 [old-connection-is-closed]
         self._consent.begin(pair, self.theirs, self.ours.ufrag, now)
 
     def _fail(self) -> None:
@@ -566,6 +567,7 @@ class IceAgent:
         best = next((each for each in ranked if each.state is PairState.SUCCEEDED), None)
         if best is not None and (now >= self._nominate_at or best is ranked[0]):
             # §8.1.1 [one-pair-is-nominated] [no-second-nomination]
+            # RFC 6544 §8 [regular-nomination]
             best.nominates = True
             self._enqueue(best)
 
@@ -580,8 +582,9 @@ class IceAgent:
         open_ = (PairState.WAITING, PairState.IN_PROGRESS)
         count = sum(each.state in open_ for each in self._checklist.pairs)
         # §14.3 [rto-by-number] [rto-500-ms]
-        rto = max(RTO, TA * count)
-        transaction = ClientTransaction(request, now, rto, reliable=pair.local.is_tcp)
+        rto, ti = max(RTO, TA * count), TI if pair.local.is_tcp else None
+        # RFC 6544 §7.1 [checks-are-sent-once]
+        transaction = ClientTransaction(request, now, rto, ti=ti)
         self._checks[transaction_id] = IceCheck(transaction, pair, self.controlling, pair.nominates)
         if pair.state is not PairState.SUCCEEDED:
             pair.state = PairState.IN_PROGRESS

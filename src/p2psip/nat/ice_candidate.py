@@ -90,7 +90,7 @@ def tcp_preference(kind: CandidateType, direction: TcpType, other: int = MAX_OTH
 
 def priority(kind: CandidateType, preference: int = MAX_PREFERENCE, *, is_tcp: bool = False) -> int:
     """The priority of a candidate, by the recommended formula: RFC 8445 §5.1.2.1."""
-    # RFC 6544 §4.2 [same-formula]
+    # RFC 6544 §4.2 [same-formula] [types-of-tcp-are-lower]
     types = TCP_TYPE_PREFERENCES if is_tcp else TYPE_PREFERENCES
     # RFC 8445 §5.1.2.1 [priority-by-formula]
     return types[kind] << 24 | preference << 8 | 256 - COMPONENT

@@ -15,7 +15,7 @@ from typing import Final
 from p2psip.nat.ice_candidate import HostPort, IceBase, IceCandidate, TcpType
 
 MAX_PAIRS: Final = 100  # Source: §6.1.2.5
-_DIRECTIONS: Final = (  # RFC 6544 §6.2 [active-with-passive]
+_DIRECTIONS: Final = (  # RFC 6544 §3 [active-with-passive]
     (None, None),
     (TcpType.ACTIVE, TcpType.PASSIVE),
     (TcpType.PASSIVE, TcpType.ACTIVE),

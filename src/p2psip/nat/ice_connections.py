@@ -148,7 +148,7 @@ class IceConnections:
         """Close all connections but one, or all: §8."""
         for flow in list(self._of):
             if flow != (base, to):
-                self.drop(*flow)  # §8 [others-are-closed]
+                self.drop(*flow)  # §8 [others-are-closed], §11.1 [selected-stays-open]
 
     # -- the edge's ---------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ class IceConnections:
             self._orders.append(IceClose(base, source))
 
     def ended(self, base: TcpBase, to: HostPort, now: float) -> bool:
-        """A connection has ended, or could not be opened; whether the peer had answered on it."""
+        """A connection has ended, or was never open; whether the peer had answered on it: §11.1."""
         connection = self._of.pop((base, to), None)
         self._open_more(now)
         return connection is not None and connection.is_valid

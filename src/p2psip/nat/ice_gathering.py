@@ -1,6 +1,6 @@
 """The candidates that an agent has itself: of its addresses, and of those that its peer sees.
 
-Implements RFC 8445 §5.1.1 and §5.1.2, and RFC 6544 §4.1, §4.2 and §4.5 for those of TCP.
+Implements RFC 8445 §5.1.1.3 and §5.1.2.1, and RFC 6544 §4.1, §4.2 and §4.5 for those of TCP.
 
     >>> base = "192.0.2.1", 9000
     >>> str(tcp_candidate([], TcpType.PASSIVE, base, CandidateType.HOST, base)[0])
@@ -60,7 +60,7 @@ def tcp_candidate(
         raise LocalError("ICE by simultaneous open of TCP is not supported")
     host, port = base
     if direction is TcpType.ACTIVE:
-        # RFC 6544 §4.1 [active-placeholders], §4.5 [active-port-is-9]
+        # RFC 6544 §4.1 [active-placeholders], §4.5 [active-has-its-address] [active-port-is-9]
         address, port = (address[0], ACTIVE_PORT), ACTIVE_PORT
     alike = [each for each, _ in before if (each.type, each.tcp_type) == (kind, direction)]
     # RFC 6544 §4.2 [other-preference-is-unique] [one-address-has-8191]

@@ -19,7 +19,7 @@ from p2psip.nat.stun import BINDING, StunClass, StunMessage, StunType, Transport
 
 RTO: Final = 0.5  # s, the first gap: §6.2.1 [rto-500-ms]
 REQUESTS: Final = 7  # Rc, the number of requests in all: §6.2.1 [rc-7]
-TI: Final = 39.5  # s for the answer to a request by TCP: §6.2.2
+TI: Final = 39.5  # s for the answer to a request by TCP: §6.2.2 [ti-39-5-s]
 LAST_GAP: Final = 16  # Rm, the RTOs of waiting after the last one: §6.2.1 [rm-16]
 # s between questions.  Own design: shorter than the 30 s after which the most impatient address
 # translators forget a silent port, so that asking also keeps the port open.
@@ -29,17 +29,17 @@ INTERVAL: Final = 25.0
 class ClientTransaction:
     """One request, which the owner sends now and whenever `tick` is true: §6.2.1.
 
-    By TCP, which is `reliable`, it is sent once.
+    By TCP it is sent once, and has `ti` seconds for its answer.
     """
 
     def __init__(
-        self, request: StunMessage, now: float, rto: float = RTO, *, reliable: bool = False
+        self, request: StunMessage, now: float, rto: float = RTO, *, ti: float | None = None
     ) -> None:
         self.request, self.failed = request, False
         self._left, self._gap, self._last = REQUESTS - 1, rto, LAST_GAP * rto
         self.deadline = now + rto
-        if reliable:  # §6.2.2 [once-by-tcp] [39-5-s-by-tcp]
-            self._left, self.deadline = 0, now + TI
+        if ti is not None:
+            self._left, self.deadline = 0, now + ti  # §6.2.2 [once-by-tcp]
 
     def tick(self, now: float) -> bool:
         """Take the time; tell whether to send the request again: §6.2.1."""
