@@ -101,7 +101,9 @@ class IceSockets:
             watcher.close()
         self._watchers.clear()
         # RFC 6544 §11.1 [ends-with-its-session]
-        for each in (*self._datagrams.values(), *self._listeners, *self.connections.values()):
+        for connection in self.connections.values():
+            connection.close()
+        for each in (*self._datagrams.values(), *self._listeners):
             each.close()
         self._datagrams.clear()
         self._listeners.clear()
