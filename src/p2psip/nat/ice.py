@@ -1,9 +1,12 @@
 """A full agent of ICE: it finds a way to a peer, has one nominated, and asks for consent on it.
 
-Implements RFC 8445 §6.1, §7.2, §7.3, §8.1 and §9, with trickled candidates (RFC 8838 §8).
+Implements RFC 8445 §6.1, §7.2, §7.3, §8.1 and §9, with trickled candidates (RFC 8838 §8), and RFC
+6544 §6 to §11 for candidates of TCP.
 
 The owner names its addresses by `add_local`, passes on what the signalling says of the peer, and
-each STUN message with the address it came to and from; it sends what it is given.
+each STUN message with the address it came to and from; it sends what it is given.  One that has TCP
+also names addresses by `add_tcp`, tells of its connections, and carries out `connections.orders()`
+after each call.
 
     >>> octets = lambda count: bytes(range(count))
     >>> agents = [IceAgent(octets, 0.0, controlling=True),
@@ -24,23 +27,34 @@ from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from p2psip.errors import RemoteError
+from p2psip.nat.demultiplexing import DatagramKind, kind_of
 from p2psip.nat.ice_candidate import (
-    COMPONENT,
-    MAX_PREFERENCE,
     CandidateType,
     HostPort,
+    IceBase,
     IceCandidate,
-    priority,
+    TcpBase,
+    TcpType,
 )
 from p2psip.nat.ice_checklist import MAX_PAIRS, IceChecklist, IcePair, PairState
+from p2psip.nat.ice_connections import IceConnections
 from p2psip.nat.ice_consent import IceConsent
 from p2psip.nat.ice_credentials import ROLE_CONFLICT, IceCredentials, IceType
+from p2psip.nat.ice_gathering import (
+    Gathered,
+    learnt_candidate,
+    reflexive_candidate,
+    reflexive_priority,
+    tcp_candidate,
+    udp_candidate,
+)
 from p2psip.nat.stun import StunClass, StunMessage
-from p2psip.nat.stun_client import RTO, ClientTransaction
+from p2psip.nat.stun_client import RTO, TI, ClientTransaction
 
 TA: Final = 0.05  # s between new checks.  Source: §14.2
 PATIENCE: Final = 0.3  # s for a better pair, once there is one.  Own design: §8.1.1 leaves it open
 GIVE_UP: Final = 60.0  # s without a pair.  Own design: candidates may be announced and never come
+PATIENT: Final = 39.5  # s for the peer to connect.  Own design: as long as a check may take
 MAX_LOCALS: Final = 64  # Own design: candidates of ours, those that the peer sees included
 MAX_REMOTES: Final = 64  # Own design: candidates that a peer may have in a session
 
@@ -92,7 +106,8 @@ class IceAgent:
         self.ours, self.theirs = IceCredentials.draw(random), IceCredentials("", "")
         self.state, self.controlling = IceState.RUNNING, controlling
         self.selected: IcePair | None = None
-        self.locals: list[tuple[IceCandidate, HostPort]] = []
+        self.locals: list[Gathered] = []
+        self.connections = IceConnections()
         self._random, self._most_pairs = random, most_pairs
         self._earlier: IceCredentials | None = None  # ours, before a restart
         self._tie_breaker = random(8)
@@ -105,7 +120,7 @@ class IceAgent:
         self._remotes: list[IceCandidate] = []
         self._triggered: deque[IcePair] = deque()
         self._checks: dict[bytes, IceCheck] = {}
-        self._next_check = now
+        self._next_check = self._begun_at = now
         self._ended = self._gathered = False
         self._nominate_at: float | None = None
         self._give_up_at = now + GIVE_UP
@@ -123,21 +138,23 @@ class IceAgent:
         `base` is where packets leave from, if that is another.
         """
         base = base or address
-        before = [each for each, _ in self.locals if each.type is kind]
-        keys = list(dict.fromkeys((each.type, of[0]) for each, of in self.locals))
-        key = kind, base[0]
-        # §5.1.1.3: candidates of one type and one base host have the same
-        foundation = str(1 + (keys.index(key) if key in keys else len(keys)))
-        candidate = IceCandidate(
-            foundation,
-            COMPONENT,
-            "UDP",
-            # §5.1.2.1 [local-preferences-are-unique] [one-address-is-65535]
-            priority(kind, MAX_PREFERENCE - len(before)),
-            *address,
-            kind,
-            None if kind is CandidateType.HOST else base,
-        )
+        return self._add(udp_candidate(self.locals, address, kind, base), base)
+
+    def add_tcp(
+        self,
+        direction: TcpType,
+        address: HostPort,
+        kind: CandidateType = CandidateType.HOST,
+        base: HostPort | None = None,
+    ) -> IceCandidate:
+        """Take an address for TCP, and return its candidate: RFC 6544 §4.1.
+
+        From an active one we connect, by any port of ours; to a passive one the peer does.
+        """
+        made = tcp_candidate(self.locals, direction, address, kind, base or address)
+        return self._add(*made)
+
+    def _add(self, candidate: IceCandidate, base: IceBase) -> IceCandidate:
         self.locals.append((candidate, base))
         for remote in self._remotes:
             self._pair(candidate, base, remote)
@@ -145,17 +162,20 @@ class IceAgent:
 
     def begin(self, theirs: IceCredentials, now: float) -> None:
         """Take the credentials of the peer; from now on there are checks: §6.1."""
-        self.theirs, self._give_up_at = theirs, now + GIVE_UP
+        self.theirs, self._begun_at, self._give_up_at = theirs, now, now + GIVE_UP
 
     def add_remote(self, candidate: IceCandidate) -> None:
         """Take a candidate of the peer, at the beginning or later: RFC 8838 §8.
 
-        One with a name, as browsers have it in place of private addresses, or for TCP, is left out.
+        One with a name, as browsers have it in place of private addresses, is left out, and of TCP
+        all but passive ones: who connects is learnt from its checks.
         """
         # RFC 8839 §5.1 [names-are-ignored], RFC 8838 §14 [none-after-the-end]
-        if candidate.version is None or candidate.transport.lower() != "udp" or self._ended:
+        if candidate.version is None or self._ended:
             return
-        known = any(each.address == candidate.address for each in self._remotes)
+        if candidate.transport.lower() != "udp" and candidate.tcp_type is not TcpType.PASSIVE:
+            return
+        known = self._remote(candidate.address, is_tcp=candidate.is_tcp) is not None
         if candidate.port and not known and len(self._remotes) < MAX_REMOTES:
             self._remotes.append(candidate)
             for local, base in self.locals:
@@ -178,22 +198,104 @@ class IceAgent:
         self._clear(now)  # §9 [restart-keeps-the-role]
         learnt = CandidateType.PEER_REFLEXIVE
         self.locals = [each for each in self.locals if each[0].type is not learnt]
+        self._keep()  # RFC 6544 §9.2 [restart-keeps-its-connection]
 
-    def _pair(self, local: IceCandidate, base: HostPort, remote: IceCandidate) -> None:
-        if local.type in TO_PAIR and self.state is IceState.RUNNING:
+    def _pair(self, local: IceCandidate, base: IceBase, remote: IceCandidate) -> None:
+        # RFC 6544 §6.2 [passive-pairs-are-pruned]
+        waits = local.tcp_type is TcpType.PASSIVE
+        if local.type in TO_PAIR and self.state is IceState.RUNNING and not waits:
             self._checklist.add(local, base, remote, controlling=self.controlling)
+
+    def _remote(self, address: HostPort, *, is_tcp: bool) -> IceCandidate | None:
+        alike = (e for e in self._remotes if e.address == address and e.is_tcp is is_tcp)
+        return next(alike, None)
+
+    # -- connections --------------------------------------------------------------------
+
+    def connected(self, base: TcpBase, to: HostPort) -> None:
+        """A connection that was ordered is open: RFC 6544 §7.1."""
+        self.connections.opened(base, to)
+
+    def accepted(self, base: TcpBase, source: HostPort, now: float) -> None:
+        """A connection has come to a passive candidate: RFC 6544 §7.2."""
+        self.connections.accepted(base, source, now)
+        if self.state is IceState.FAILED:
+            self.connections.keep()
+
+    def disconnected(self, base: TcpBase, to: HostPort, now: float) -> None:
+        """A connection has ended, or could not be opened: RFC 6544 §7.1, §11.1."""
+        was_valid = self.connections.ended(base, to, now)
+        for transaction_id, check in list(self._checks.items()):
+            if (check.pair.base, check.pair.remote.address) == (base, to):
+                self._checks.pop(transaction_id, None)
+                self._failed(check)
+        pair = self._checklist.find(base, to)
+        if pair is not None:
+            pair.state = PairState.FAILED  # RFC 6544 §7.1 [no-connection-fails]
+            # RFC 6544 §11.1 [active-reopens] [reopened-is-checked]
+            if pair is self.selected and was_valid and base.type is TcpType.ACTIVE:
+                self._enqueue(pair)
+
+    def octets(self, data: bytes, base: TcpBase, source: HostPort, now: float) -> list[bytes]:
+        """Take octets of a connection; return the packets that are no STUN: RFC 6544 §10.2."""
+        media: list[bytes] = []
+        try:
+            for packet in self.connections.received(data, base, source):
+                if kind_of(packet) is DatagramKind.STUN:
+                    # RFC 6544 §11.1 [checks-come-by-any-connection]
+                    self.received(StunMessage.parse(packet), base, source, now)
+                elif not self.connections.knows(base, source):
+                    raise RemoteError("a stranger says something else than STUN")
+                else:
+                    media.append(packet)  # RFC 6544 §10.2 [media-is-unframed]
+        except RemoteError:
+            self._dismiss(base, source, now)
+        return media
+
+    def _dismiss(self, base: TcpBase, source: HostPort, now: float) -> None:
+        """Close a connection to what is not our peer: RFC 6544 §7.1."""
+        self.connections.drop(base, source)
+        self.disconnected(base, source, now)
+        if base.type is TcpType.ACTIVE:
+            for pair in self._checklist.pairs:
+                # RFC 6544 §7.1 [other-answers-close]
+                if pair.remote.is_tcp and pair.remote.address == source:
+                    pair.state = PairState.FAILED
+
+    def _keep(self) -> None:
+        """Close all connections but that in use: RFC 6544 §8."""
+        used = self.selected
+        if used is None:
+            self.connections.keep()
+        else:
+            self.connections.keep(used.base, used.remote.address)
+
+    @property
+    def _is_cut(self) -> bool:
+        """Whether the pair in use has lost its connection: RFC 6544 §11.1."""
+        used = self.selected
+        if used is None or not isinstance(used.base, TcpBase):
+            return False
+        return not self.connections.carries(used.base, used.remote.address)
+
+    def _post(self, data: bytes, base: IceBase, to: HostPort, now: float) -> list[IceDatagram]:
+        """Send a message as a datagram, or by a connection: RFC 6544 §7.1."""
+        if isinstance(base, TcpBase):
+            self.connections.send(data, base, to, now)
+            return []
+        return [IceDatagram(data, base, to)]
 
     # -- what comes ---------------------------------------------------------------------
 
     def received(
-        self, message: StunMessage, base: HostPort, source: HostPort, now: float
+        self, message: StunMessage, base: IceBase, source: HostPort, now: float
     ) -> list[IceDatagram]:
         """Take a STUN message that came to `base`: §7.3 for a check, §7.2.5 for an answer."""
         if self.state is IceState.FAILED:
             return []
         if message.kind is StunClass.REQUEST:
             answer = self._asked(message, base, source, now)
-            return [] if answer is None else [IceDatagram(answer, base, source)]
+            return [] if answer is None else self._post(answer, base, source, now)
         if message.kind in (StunClass.SUCCESS, StunClass.ERROR):
             try:
                 self._answered(message, base, source, now)
@@ -202,7 +304,7 @@ class IceAgent:
         return []
 
     def _asked(
-        self, request: StunMessage, base: HostPort, source: HostPort, now: float
+        self, request: StunMessage, base: IceBase, source: HostPort, now: float
     ) -> bytes | None:
         if self._earlier is not None and self._earlier.names(request):
             # Own design: consent goes on while a restart is under way, and nothing else counts
@@ -214,6 +316,8 @@ class IceAgent:
             return refusal
         nominates = request.get(IceType.USE_CANDIDATE) is not None and not self.controlling
         pair = self._trigger(request, base, source, nominates=nominates)
+        if isinstance(base, TcpBase) and pair in self._checklist.pairs:
+            self.connections.note(base, source)
         if pair is not None and nominates:
             if pair.state is PairState.SUCCEEDED:
                 self._select(pair, now)
@@ -239,12 +343,12 @@ class IceAgent:
             pair.nominates = pair.is_asked_for = False
 
     def _trigger(
-        self, request: StunMessage, base: HostPort, source: HostPort, *, nominates: bool
+        self, request: StunMessage, base: IceBase, source: HostPort, *, nominates: bool
     ) -> IcePair | None:
         """Have the pair that a check came by checked from here at once: §7.3.1.4."""
         pair = self._checklist.find(base, source)
-        # §8.1.2 [the-nominated-pair-goes-on]
-        if pair is None and (nominates or self.state is IceState.RUNNING):
+        # §8.1.2 [the-nominated-pair-goes-on], RFC 6544 §11.1 [reopened-is-triggered]
+        if pair is None and (nominates or self.state is IceState.RUNNING or self._is_cut):
             pair = self._learn(request, base, source)
         if pair is None or pair.state is PairState.SUCCEEDED:
             return pair
@@ -259,10 +363,11 @@ class IceAgent:
         if pair not in self._triggered:
             self._triggered.append(pair)
 
-    def _learn(self, request: StunMessage, base: HostPort, source: HostPort) -> IcePair | None:
+    def _learn(self, request: StunMessage, base: IceBase, source: HostPort) -> IcePair | None:
         """Make a pair of where a check came from: §7.3.1.3."""
         mine = next((e for e, at in self.locals if at == base and e.type in TO_PAIR), None)
-        remote = next((each for each in self._remotes if each.address == source), None)
+        is_tcp = isinstance(base, TcpBase)
+        remote = self._remote(source, is_tcp=is_tcp)
         value = request.get(IceType.PRIORITY) or b""
         if mine is None or len(value) != 4:
             return None
@@ -271,16 +376,11 @@ class IceAgent:
                 return None
             (rank,) = struct.unpack("!I", value)
             # §7.3.1.3: the priority is that of the request
-            remote = IceCandidate(
-                f"p{len(self._remotes)}", COMPONENT, "UDP", rank, *source,
-                CandidateType.PEER_REFLEXIVE,
-            )  # fmt: skip
+            remote = learnt_candidate(f"p{len(self._remotes)}", mine, rank, source)
             self._remotes.append(remote)
         return self._checklist.add(mine, base, remote, controlling=self.controlling)
 
-    def _answered(
-        self, response: StunMessage, base: HostPort, source: HostPort, now: float
-    ) -> None:
+    def _answered(self, response: StunMessage, base: IceBase, source: HostPort, now: float) -> None:
         if self._consent.answered(response, base, source, now):
             if self._consent.is_lost:
                 self._fail()
@@ -313,21 +413,23 @@ class IceAgent:
         """Note an address of ours that only the peer sees: §7.2.5.3.1."""
         # §7.2.5.3.1 [mapped-address-is-looked-at]
         if all(each.address != mapped for each, _ in self.locals) and len(self.locals) < MAX_LOCALS:
-            rank = _reflexive_priority(pair.local)
-            candidate = IceCandidate(
-                f"r{len(self.locals)}", COMPONENT, "UDP", rank, *mapped,
-                CandidateType.PEER_REFLEXIVE, pair.base,
-            )  # fmt: skip
+            candidate = reflexive_candidate(self.locals, mapped, pair.local, pair.base)
             self.locals.append((candidate, pair.base))
 
     def _succeeded(self, check: IceCheck, now: float) -> None:
         """Note a valid pair: §7.2.5.3."""
         pair = check.pair
         self._checklist.succeeded(pair)
+        if isinstance(pair.base, TcpBase):
+            self.connections.note(pair.base, pair.remote.address, answered=True)
         if check.nominates and check.controlling and self.controlling:
             self._select(pair, now)  # §7.2.5.3.4
         elif pair.is_asked_for and not self.controlling:
             self._select(pair, now)  # §7.3.1.5
+        elif pair is self.selected:
+            self._consent.begin(pair, self.theirs, self.ours.ufrag, now)
+        elif self._is_cut and self.selected is not None and pair.base == self.selected.base:
+            self._select(pair, now)  # RFC 6544 §11.1 [passive-waits]: it has come back
         elif self.controlling and self._nominate_at is None:
             self._nominate_at = now + PATIENCE
 
@@ -336,12 +438,15 @@ class IceAgent:
         if check.cancelled:
             return
         check.pair.state = PairState.FAILED  # §7.2.5.2.3 [silence-fails]
+        if isinstance(check.pair.base, TcpBase):
+            self.connections.drop(check.pair.base, check.pair.remote.address)
         if self.state is IceState.RUNNING and (check.nominates or check.pair.is_asked_for):
             self._fail()  # §7.2.5.3.4 [nomination-without-answer-fails], §7.3.1.5 [the-same]
 
     def _select(self, pair: IcePair, now: float) -> None:
         """Use a nominated pair, the best if there are several: §8.1.2."""
-        if self.state is IceState.COMPLETED and self.selected is not None:
+        is_used = self.selected is not None and not self._is_cut
+        if self.state is IceState.COMPLETED and self.selected is not None and is_used:
             rank = self.selected.priority(controlling=self.controlling)
             # §8.1.1 [best-of-several-nominated]
             if pair.priority(controlling=self.controlling) <= rank:
@@ -350,11 +455,13 @@ class IceAgent:
         self._checklist.pairs = [pair]  # §8.1.2 [others-are-removed]
         self._triggered.clear()
         self._checks.clear()
+        self._keep()  # RFC 6544 §9.2 [old-connection-is-closed]
         self._consent.begin(pair, self.theirs, self.ours.ufrag, now)
 
     def _fail(self) -> None:
         self.state, self.selected = IceState.FAILED, None
         self._checks.clear()
+        self._keep()
         self._consent.end()
 
     # -- time ---------------------------------------------------------------------------
@@ -365,10 +472,12 @@ class IceAgent:
         if self.state is IceState.FAILED:
             return None
         times = [check.transaction.deadline for check in self._checks.values()]
-        if self._consent.deadline is not None:
-            times.append(self._consent.deadline)
-        if self._has_work or self._is_over:
+        others = self._consent.deadline, self.connections.deadline
+        times += [each for each in others if each is not None]
+        if self._has_work:
             times.append(self._next_check)
+        if self._is_over:
+            times.append(max(self._next_check, self._patient_until))
         if self.state is IceState.RUNNING:
             times.append(self._give_up_at)
             if self._nominate_at is not None and not self._is_nominating:
@@ -377,15 +486,18 @@ class IceAgent:
 
     def tick(self, now: float) -> list[IceDatagram]:
         """Take the time; return the requests that are due: §6.1.4.2 and §7.2.4."""
+        for base, to in self.connections.tick(now):
+            self.disconnected(base, to, now)
         out = self._repeat(now)
         if self.state is IceState.FAILED:
             return []
         if self.state is IceState.RUNNING:
             self._nominate(now)
         pair = self._next() if now >= self._next_check and self.theirs.ufrag else None
+        is_over = self._is_over and now >= self._patient_until
         if pair is not None:
-            out.append(self._check(pair, now))
-        elif self.state is IceState.RUNNING and (self._is_over or now >= self._give_up_at):
+            out += self._check(pair, now)
+        elif self.state is IceState.RUNNING and (is_over or now >= self._give_up_at):
             self._fail()
             return []
         if (used := self._consent.pair) is not None:
@@ -393,8 +505,10 @@ class IceAgent:
             if self._consent.is_lost:
                 self._fail()
                 return []
-            if request is not None:
-                out.append(IceDatagram(request, used.base, used.remote.address))
+            if request is not None and not self._is_cut:
+                out += self._post(request, used.base, used.remote.address, now)
+            elif request is not None and used.local.tcp_type is TcpType.ACTIVE:
+                self._enqueue(used)  # once more: RFC 6544 §11.1
         return out
 
     def _repeat(self, now: float) -> list[IceDatagram]:
@@ -404,7 +518,7 @@ class IceAgent:
             is_due = check.transaction.tick(now)
             if is_due and not check.cancelled:
                 data, pair = check.transaction.request.data, check.pair
-                out.append(IceDatagram(data, pair.base, pair.remote.address))
+                out += self._post(data, pair.base, pair.remote.address, now)
             elif check.transaction.failed:
                 self._checks.pop(transaction_id, None)
                 self._failed(check)
@@ -428,6 +542,12 @@ class IceAgent:
         is_running = self.state is IceState.RUNNING
         return is_running and self._ended and self._gathered and self._checklist.is_exhausted
 
+    @property
+    def _patient_until(self) -> float:
+        """Until when the peer may connect to a candidate that waits for it: RFC 6544 §7.2."""
+        waits = any(each.tcp_type is TcpType.PASSIVE for each, _ in self.locals)
+        return self._begun_at + (PATIENT if waits else 0.0)
+
     def _next(self) -> IcePair | None:
         """The pair to check now, the triggered ones first: §6.1.4.2."""
         while self._triggered:
@@ -447,10 +567,11 @@ class IceAgent:
         best = next((each for each in ranked if each.state is PairState.SUCCEEDED), None)
         if best is not None and (now >= self._nominate_at or best is ranked[0]):
             # §8.1.1 [one-pair-is-nominated] [no-second-nomination]
+            # RFC 6544 §8 [regular-nomination]
             best.nominates = True
             self._enqueue(best)
 
-    def _check(self, pair: IcePair, now: float) -> IceDatagram:
+    def _check(self, pair: IcePair, now: float) -> list[IceDatagram]:
         """Ask by a pair: §7.2.4."""
         attributes = self._attributes(pair)
         if pair.nominates:
@@ -461,21 +582,18 @@ class IceAgent:
         open_ = (PairState.WAITING, PairState.IN_PROGRESS)
         count = sum(each.state in open_ for each in self._checklist.pairs)
         # §14.3 [rto-by-number] [rto-500-ms]
-        transaction = ClientTransaction(request, now, max(RTO, TA * count))
+        rto, ti = max(RTO, TA * count), TI if pair.local.is_tcp else None
+        # RFC 6544 §7.1 [checks-are-sent-once]
+        transaction = ClientTransaction(request, now, rto, ti=ti)
         self._checks[transaction_id] = IceCheck(transaction, pair, self.controlling, pair.nominates)
         if pair.state is not PairState.SUCCEEDED:
             pair.state = PairState.IN_PROGRESS
         self._next_check = now + TA  # §14.2 [ta-50-ms]
-        return IceDatagram(request.data, pair.base, pair.remote.address)
+        return self._post(request.data, pair.base, pair.remote.address, now)
 
     def _attributes(self, pair: IcePair) -> tuple[tuple[int, bytes], ...]:
         # §7.1.3 [controlling-says-so] [controlled-says-so]
         role = IceType.ICE_CONTROLLING if self.controlling else IceType.ICE_CONTROLLED
         # §7.1.1 [priority-of-a-reflexive-one]
-        rank = struct.pack("!I", _reflexive_priority(pair.local))
+        rank = struct.pack("!I", reflexive_priority(pair.local))
         return (IceType.PRIORITY, rank), (role, self._tie_breaker)
-
-
-def _reflexive_priority(local: IceCandidate) -> int:
-    """The priority that a candidate has if the peer sees another address of it: §7.1.1."""
-    return priority(CandidateType.PEER_REFLEXIVE, local.priority >> 8 & MAX_PREFERENCE)

@@ -1,6 +1,6 @@
 """The candidates of ICE: where an agent may be reached, and the attribute that says it.
 
-Implements RFC 8445 §5.1 and RFC 8839 §5.1.
+Implements RFC 8445 §5.1 and RFC 8839 §5.1, and for candidates of TCP RFC 6544 §4.2 and §4.5.
 
     >>> text = "7 1 UDP 1694498815 203.0.113.9 4000 typ srflx raddr 10.0.0.9 rport 5000"
     >>> candidate = IceCandidate.parse(text)
@@ -12,12 +12,14 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from p2psip.errors import RemoteError
 
 COMPONENT: Final = 1  # Own design: there is one, since RTCP shares the port of RTP
 MAX_PREFERENCE: Final = 0xFFFF  # of a local preference.  Source: RFC 8445 §5.1.2.1
+MAX_OTHER: Final = 8191  # what a local preference has beside its direction. Source: RFC 6544 §4.2
+ACTIVE_PORT: Final = 9  # of a candidate that only connects.  Source: RFC 6544 §4.5
 HIDDEN: Final = {4: ("0.0.0.0", 9), 6: ("::", 9)}  # Source: RFC 8839 §5.1
 
 _ICE_CHARS: Final = re.compile(r"[A-Za-z0-9+/]{1,32}")  # Source: RFC 8839 §5.1
@@ -43,10 +45,55 @@ TYPE_PREFERENCES: Final = {
 }
 
 
-def priority(kind: CandidateType, preference: int = MAX_PREFERENCE) -> int:
+# Below all of UDP but its relays, as media had better not wait for lost packets: RFC 6544 §4.2
+# [udp-before-tcp] [all-of-udp-before-tcp] [relays-come-last]
+TCP_TYPE_PREFERENCES: Final = {
+    CandidateType.HOST: 96,
+    CandidateType.PEER_REFLEXIVE: 80,
+    CandidateType.SERVER_REFLEXIVE: 70,
+    CandidateType.RELAYED: 0,
+}
+
+
+class TcpType(StrEnum):
+    """Which side connects, for a candidate of TCP: RFC 6544 §4.5."""
+
+    ACTIVE = "active"
+    PASSIVE = "passive"
+    SIMULTANEOUS_OPEN = "so"
+
+
+class TcpBase(NamedTuple):
+    """Where connections leave from, or where they come to: RFC 6544 §4.1.
+
+    The port of one that only connects is chosen for each connection.
+    """
+
+    host: str
+    port: int
+    type: TcpType
+
+
+IceBase = HostPort | TcpBase
+
+# RFC 6544 §4.2 [directions-by-type] [directions-from-0-to-7]
+_DIRECT: Final = {TcpType.ACTIVE: 6, TcpType.PASSIVE: 4, TcpType.SIMULTANEOUS_OPEN: 2}
+_REFLECTED: Final = {TcpType.ACTIVE: 4, TcpType.PASSIVE: 2, TcpType.SIMULTANEOUS_OPEN: 6}
+
+
+def tcp_preference(kind: CandidateType, direction: TcpType, other: int = MAX_OTHER) -> int:
+    """The local preference of a candidate of TCP: RFC 6544 §4.2."""
+    is_direct = kind in (CandidateType.HOST, CandidateType.RELAYED)
+    # RFC 6544 §4.2 [direction-is-in-the-preference] [others-from-0-to-8191]
+    return (_DIRECT if is_direct else _REFLECTED)[direction] << 13 | max(0, other)
+
+
+def priority(kind: CandidateType, preference: int = MAX_PREFERENCE, *, is_tcp: bool = False) -> int:
     """The priority of a candidate, by the recommended formula: RFC 8445 §5.1.2.1."""
+    # RFC 6544 §4.2 [same-formula] [types-of-tcp-are-lower]
+    types = TCP_TYPE_PREFERENCES if is_tcp else TYPE_PREFERENCES
     # RFC 8445 §5.1.2.1 [priority-by-formula]
-    return TYPE_PREFERENCES[kind] << 24 | preference << 8 | 256 - COMPONENT
+    return types[kind] << 24 | preference << 8 | 256 - COMPONENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +117,17 @@ class IceCandidate:
     def address(self) -> HostPort:
         """Where its packets go: RFC 8839 §5.1."""
         return self.host, self.port
+
+    @property
+    def is_tcp(self) -> bool:
+        """Whether its packets go by connections: RFC 6544 §4.5."""
+        return self.transport.lower() == "tcp"
+
+    @property
+    def tcp_type(self) -> TcpType | None:
+        """Which side connects, None for one of UDP and for unknown words: RFC 6544 §4.5."""
+        said = next((value for name, value in self.more if name == "tcptype"), None)
+        return TcpType(said) if self.is_tcp and said in _TCP_TYPES else None
 
     @property
     def version(self) -> int | None:
@@ -113,6 +171,7 @@ class IceCandidate:
 
 
 _TYPES: Final = frozenset(each.value for each in CandidateType)
+_TCP_TYPES: Final = frozenset(each.value for each in TcpType)
 
 
 def _related(more: list[tuple[str, str]]) -> HostPort | None:

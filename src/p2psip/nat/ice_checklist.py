@@ -1,6 +1,7 @@
 """The pairs of a local and a remote candidate that ICE checks, in the order of their priority.
 
-Implements RFC 8445 §6.1.2, and RFC 8838 §10 for pairs that come one by one.
+Implements RFC 8445 §6.1.2, RFC 6544 §6.2 for those of TCP, and RFC 8838 §10 for pairs that come one
+by one.
 
 Own design: there is one list with one component, since all lines of a browser, and RTCP, share one
 flow.
@@ -11,9 +12,14 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from p2psip.nat.ice_candidate import HostPort, IceCandidate
+from p2psip.nat.ice_candidate import HostPort, IceBase, IceCandidate, TcpType
 
 MAX_PAIRS: Final = 100  # Source: §6.1.2.5
+_DIRECTIONS: Final = (  # RFC 6544 §3 [active-with-passive]
+    (None, None),
+    (TcpType.ACTIVE, TcpType.PASSIVE),
+    (TcpType.PASSIVE, TcpType.ACTIVE),
+)
 
 
 class PairState(Enum):
@@ -34,7 +40,7 @@ class IcePair:
     """
 
     local: IceCandidate
-    base: HostPort
+    base: IceBase
     remote: IceCandidate
     state: PairState = PairState.FROZEN
     nominates: bool = False
@@ -60,12 +66,12 @@ class IceChecklist:
         self._most = most
         self.pairs: list[IcePair] = []
 
-    def find(self, base: HostPort, to: HostPort) -> IcePair | None:
+    def find(self, base: IceBase, to: HostPort) -> IcePair | None:
         """The pair of two addresses: §7.3.1.4."""
         return next((e for e in self.pairs if e.base == base and e.remote.address == to), None)
 
     def add(
-        self, local: IceCandidate, base: HostPort, remote: IceCandidate, *, controlling: bool
+        self, local: IceCandidate, base: IceBase, remote: IceCandidate, *, controlling: bool
     ) -> IcePair | None:
         """Pair two candidates: §6.1.2.2; None if they do not suit, are paired, or are too many.
 
@@ -131,6 +137,8 @@ class IceChecklist:
 
 def suit(local: IceCandidate, remote: IceCandidate) -> bool:
     """Whether two candidates may be a pair: §6.1.2.2."""
+    if local.is_tcp is not remote.is_tcp or (local.tcp_type, remote.tcp_type) not in _DIRECTIONS:
+        return False
     if local.component != remote.component or local.version != remote.version:
         return False
     ours, theirs = (ipaddress.ip_address(each.host) for each in (local, remote))

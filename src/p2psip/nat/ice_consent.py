@@ -7,8 +7,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from p2psip.nat.ice_candidate import HostPort, IceBase
 from p2psip.nat.ice_checklist import IcePair
-from p2psip.nat.ice_credentials import HostPort, IceCredentials
+from p2psip.nat.ice_credentials import IceCredentials
 from p2psip.nat.stun import StunClass, StunMessage
 
 EXPIRY: Final = 30.0  # s without an answer.  Source: §5.1
@@ -42,6 +43,10 @@ class IceConsent:
         # §5.1 [interval-is-drawn] [interval-of-5-s] [4-s-at-least]
         self._ask_at = now + INTERVAL * (least + drawn * self._random(1)[0] / 255)
 
+    def ask_at_once(self, now: float) -> None:
+        """Ask at the next `tick`, since the connection has ended: RFC 6544 §11.1."""
+        self._ask_at = now
+
     @property
     def deadline(self) -> float | None:
         """When to call `tick`: §5.1."""
@@ -60,7 +65,7 @@ class IceConsent:
         self._open.append(self._random(12))  # §5.1 [new-transaction-each]
         return self._theirs.check(self._ours, self._open[-1], attributes).data
 
-    def answered(self, response: StunMessage, base: HostPort, source: HostPort, now: float) -> bool:
+    def answered(self, response: StunMessage, base: IceBase, source: HostPort, now: float) -> bool:
         """Take an answer; whether it was one to a request of ours: §5.1."""
         if self.pair is None or response.transaction_id not in self._open:
             return False

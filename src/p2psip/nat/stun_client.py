@@ -1,7 +1,7 @@
 """The client side of STUN: a request until its response, and the question which address we have.
 
 Implements RFC 8489 §6.2.1 and §6.3, over UDP: `BindingClient` for the Binding method,
-`ClientTransaction` for any.
+`ClientTransaction` for any, and over TCP too (§6.2.2).
 
     >>> request = StunMessage.write(StunClass.REQUEST, BINDING, bytes(12))
     >>> asked, times = ClientTransaction(request, now=0.0), []
@@ -19,6 +19,7 @@ from p2psip.nat.stun import BINDING, StunClass, StunMessage, StunType, Transport
 
 RTO: Final = 0.5  # s, the first gap: §6.2.1 [rto-500-ms]
 REQUESTS: Final = 7  # Rc, the number of requests in all: §6.2.1 [rc-7]
+TI: Final = 39.5  # s for the answer to a request by TCP: §6.2.2 [ti-39-5-s]
 LAST_GAP: Final = 16  # Rm, the RTOs of waiting after the last one: §6.2.1 [rm-16]
 # s between questions.  Own design: shorter than the 30 s after which the most impatient address
 # translators forget a silent port, so that asking also keeps the port open.
@@ -26,12 +27,19 @@ INTERVAL: Final = 25.0
 
 
 class ClientTransaction:
-    """One request, which the owner sends now and whenever `tick` is true: §6.2.1."""
+    """One request, which the owner sends now and whenever `tick` is true: §6.2.1.
 
-    def __init__(self, request: StunMessage, now: float, rto: float = RTO) -> None:
+    By TCP it is sent once, and has `ti` seconds for its answer.
+    """
+
+    def __init__(
+        self, request: StunMessage, now: float, rto: float = RTO, *, ti: float | None = None
+    ) -> None:
         self.request, self.failed = request, False
         self._left, self._gap, self._last = REQUESTS - 1, rto, LAST_GAP * rto
         self.deadline = now + rto
+        if ti is not None:
+            self._left, self.deadline = 0, now + ti  # §6.2.2 [once-by-tcp]
 
     def tick(self, now: float) -> bool:
         """Take the time; tell whether to send the request again: §6.2.1."""

@@ -455,7 +455,7 @@ def test_a_restart_finds_a_way_while_the_old_one_is_used():
         assert agent.controlling is role and agent.selected is not pair
 
 
-def test_names_and_tcp_and_what_comes_after_the_end_are_left_out():
+def test_names_and_what_comes_after_the_end_are_left_out():
     """Covers RFC 8839 §5.1 [names-are-ignored], RFC 8838 §14 [none-after-the-end].
 
     Covers RFC 8445 §6.1.2.2 [link-local-with-link-local].

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from p2psip.nat.stun import BINDING, StunClass, StunMessage, StunType, write_address, write_error
-from p2psip.nat.stun_client import INTERVAL, BindingClient, ClientTransaction
+from p2psip.nat.stun_client import INTERVAL, TI, BindingClient, ClientTransaction
 from p2psip.strategies.stun import addresses, messages
 
 REQUEST = StunMessage.write(StunClass.REQUEST, BINDING, b"0123456789ab")
@@ -158,3 +158,12 @@ class Asking(RuleBasedStateMachine):
 
 
 TestAsking = Asking.TestCase
+
+
+def test_a_request_by_tcp_is_sent_once():
+    """Covers RFC 8489 §6.2.2 [once-by-tcp] [ti-39-5-s]."""
+    for ti in (TI, 5.0):
+        asked = ClientTransaction(REQUEST, now=10.0, ti=ti)
+        assert not asked.tick(10.0 + ti - 0.1) and not asked.failed
+        assert asked.deadline == 10.0 + ti and not asked.tick(10.0 + ti) and asked.failed
+    assert TI == 39.5

@@ -78,16 +78,18 @@ class Side:
 class Network:
     """Two sides, `left` and `right`, and what is on the way between them."""
 
+    side = Side
+
     def __init__(
         self, nats=(None, None), roles=(True, False), loss=0.0, delays=(0.01, 0.05), seed=0
     ):
         self.seed, self.now, self.loss, self.delays = seed, 0.0, loss, delays
         self.random, self._events, self._count = random.Random(seed), [], count()
         self.is_cut = False
-        self.left = Side(
+        self.left = self.side(
             self, "left", "192.0.2.1" if nats[0] is None else "10.0.0.1", nats[0], roles[0]
         )
-        self.right = Side(
+        self.right = self.side(
             self, "right", "192.0.2.2" if nats[1] is None else "10.0.1.1", nats[1], roles[1]
         )
         self.sides = self.left, self.right

@@ -1,0 +1,340 @@
+"""The sockets of one agent of ICE: datagrams and connections at addresses of this host.
+
+Implements RFC 6544 §7.1, §7.2 and §10 for the system's TCP, beside UDP.
+
+Own design: one watcher for each socket calls straight into the agent, and a timer at its deadline.
+What a peer does not read in time is lost by whole packets, as it would be by UDP.
+"""
+
+import errno
+import socket
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final
+
+from gevent import get_hub
+from gevent.event import Event
+
+from p2psip.errors import RemoteError
+from p2psip.nat.demultiplexing import DatagramKind, kind_of
+from p2psip.nat.ice import IceAgent, IceDatagram, IceState
+from p2psip.nat.ice_candidate import HostPort, IceCandidate, TcpBase, TcpType
+from p2psip.nat.ice_connections import IceOctets, IceOpen
+from p2psip.nat.ice_credentials import IceCredentials
+from p2psip.nat.stun import StunMessage
+from p2psip.net.alarm import Alarm
+from p2psip.net.clock import monotonic
+from p2psip.net.descriptors import STRANGERS, is_out, is_scarce
+from p2psip.net.udp import BURST, MAX_DATAGRAM, READ, plain_socket
+
+WRITE: Final = 2  # libev's number for an io watcher that waits for room
+CHUNK: Final = 16_384  # octets read at once
+BACKLOG: Final = 16  # connections that the system keeps for us
+MAX_QUEUED: Final = 1 << 18  # octets that a peer may leave unread: a second of 2 Mbit/s
+PAUSE_SECONDS: Final = 1.0  # s until connections are accepted again, once descriptors have run out
+
+
+class IceSockets:
+    """The sockets of a session at these hosts, with their `candidates`, until `close`.
+
+    `on_media(data)` is called in the hub with each packet of the peer that is no STUN, once a pair
+    is selected, and must not wait.  `settled` is set while ICE has ended, well or not.
+    Without `tcp` there are datagrams alone, without `udp` connections alone: RFC 6544 §4.1.
+    """
+
+    def __init__(
+        self,
+        agent: IceAgent,
+        hosts: Iterable[str],
+        on_media: Callable[[bytes], object],
+        *,
+        udp: bool = True,
+        tcp: bool = True,
+    ) -> None:
+        self.agent, self.settled = agent, Event()
+        self.candidates: list[IceCandidate] = []
+        self.connections: dict[tuple[TcpBase, HostPort], IceSocket] = {}
+        self._on_media, self._is_closed = on_media, False
+        self._datagrams: dict[HostPort, socket.socket] = {}
+        self._listeners: list[socket.socket] = []
+        self._accepting: list[tuple[Any, Callable[[], None]]] = []
+        self._again: Any = get_hub().loop.timer(PAUSE_SECONDS, ref=False)
+        self._watchers: list[Any] = [self._again]
+        self._alarm = Alarm(self)
+        try:
+            for host in hosts:
+                if udp:
+                    self._bind_udp(host)
+                if tcp:  # RFC 6544 §4.1 [tcp-by-choice]
+                    self._bind_tcp(host)
+        except BaseException:
+            self.close()
+            raise
+        agent.gathered()
+
+    def begin(self, theirs: IceCredentials, candidates: Iterable[IceCandidate]) -> None:
+        """Take what the signalling says of the peer, the last of its candidates included."""
+        self.agent.begin(theirs, monotonic())
+        for candidate in candidates:
+            self.agent.add_remote(candidate)
+        self.agent.end_of_candidates()
+        self._follow([])
+
+    def send(self, data: bytes) -> None:
+        """Send a packet by the selected pair; without one it is lost: RFC 6544 §10.1."""
+        pair = self.agent.selected
+        if pair is None:
+            return
+        if isinstance(pair.base, TcpBase):
+            self.agent.connections.send_media(data, pair.base, pair.remote.address)
+            self._follow([])
+        else:
+            self._post(IceDatagram(data, pair.base, pair.remote.address))
+
+    def close(self) -> None:
+        """Close all sockets; a second time does nothing."""
+        self._is_closed = True
+        self._alarm.cancel()
+        for watcher in self._watchers:
+            watcher.stop()
+            watcher.close()
+        self._watchers.clear()
+        # RFC 6544 §11.1 [ends-with-its-session]
+        for connection in self.connections.values():
+            connection.close()
+        for each in (*self._datagrams.values(), *self._listeners):
+            each.close()
+        self._datagrams.clear()
+        self._listeners.clear()
+        self.connections.clear()
+
+    # -- time ---------------------------------------------------------------------------
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `tick`: RFC 8445 §6.1.4."""
+        return self.agent.deadline
+
+    def tick(self, now: float) -> None:
+        """Send what is due: RFC 8445 §6.1.4."""
+        self._follow(self.agent.tick(now))
+
+    def _follow(self, datagrams: list[IceDatagram]) -> None:
+        """Carry out what the agent asks for, until it asks for no more."""
+        for datagram in datagrams:
+            self._post(datagram)
+        while orders := self.agent.connections.orders():
+            for order in orders:
+                flow = order.base, order.to
+                if isinstance(order, IceOpen):
+                    self._connect(*flow)
+                elif isinstance(order, IceOctets):
+                    if (connection := self.connections.get(flow)) is not None:
+                        connection.send(order.data)
+                elif (connection := self.connections.pop(flow, None)) is not None:
+                    connection.close()
+        if self.agent.state is IceState.RUNNING:
+            self.settled.clear()
+        else:
+            self.settled.set()
+        self._alarm.set()
+
+    # -- datagrams ----------------------------------------------------------------------
+
+    def _bind_udp(self, host: str) -> None:
+        bound = _bound(host, socket.SOCK_DGRAM)
+        base = bound.getsockname()[:2]
+        self._datagrams[base] = bound
+        self.candidates.append(self.agent.add_local(base))
+        self._watch(bound, partial(self._receive, bound, base))
+
+    def _receive(self, bound: socket.socket, base: HostPort) -> None:
+        for _ in range(BURST):
+            try:
+                data, source = bound.recvfrom(MAX_DATAGRAM)
+            except BlockingIOError:
+                return
+            except OSError:
+                continue  # what ICMP says of an earlier datagram
+            self._take(data, base, source[:2])
+            if self._is_closed:
+                return
+
+    def _take(self, data: bytes, base: HostPort, source: HostPort) -> None:
+        pair = self.agent.selected
+        if kind_of(data) is DatagramKind.STUN:
+            with suppress(RemoteError):
+                message = StunMessage.parse(data)
+                self._follow(self.agent.received(message, base, source, monotonic()))
+        elif pair is not None and (base, source) == (pair.base, pair.remote.address):
+            self._on_media(data)
+
+    def _post(self, datagram: IceDatagram) -> None:
+        with suppress(OSError):  # nobody is there, or no room: ICE asks again
+            self._datagrams[datagram.base].sendto(datagram.data, datagram.to)
+
+    # -- connections --------------------------------------------------------------------
+
+    def _bind_tcp(self, host: str) -> None:
+        bound = _bound(host, socket.SOCK_STREAM)
+        self._listeners.append(bound)
+        bound.listen(BACKLOG)  # RFC 6544 §7.2 [connections-are-awaited]
+        host, port = bound.getsockname()[:2]
+        # RFC 6544 §4.1 [host-candidates], §5.1 [passive-host-candidates]
+        self.candidates.append(self.agent.add_tcp(TcpType.ACTIVE, (host, port)))
+        self.candidates.append(self.agent.add_tcp(TcpType.PASSIVE, (host, port)))
+        base = TcpBase(host, port, TcpType.PASSIVE)
+        accept = partial(self._accept, bound, base)
+        self._accepting.append((self._watch(bound, accept), accept))
+
+    def _watch(self, bound: socket.socket, act: Callable[[], None]) -> Any:
+        watcher = get_hub().loop.io(bound.fileno(), READ)
+        watcher.start(act)
+        self._watchers.append(watcher)
+        return watcher
+
+    def _accept(self, bound: socket.socket, base: TcpBase) -> None:
+        try:
+            opened, source = bound.accept()
+        except OSError as error:
+            if is_out(error):  # the loop would spin on what it cannot take
+                for watcher, _ in self._accepting:
+                    watcher.stop()
+                self._again.start(self._accept_again)
+            return
+        if is_scarce(opened.fileno(), STRANGERS):
+            opened.close()
+            return
+        self.connections[base, source[:2]] = IceSocket(self, opened, base, source[:2])
+        # RFC 6544 §7.2 [connections-are-accepted]
+        self.agent.accepted(base, source[:2], monotonic())
+        self._follow([])
+
+    def _accept_again(self) -> None:
+        for watcher, act in self._accepting:
+            watcher.start(act)
+
+    def _connect(self, base: TcpBase, to: HostPort) -> None:
+        try:
+            # RFC 6544 §7.1 [from-its-interface] [from-a-free-port]
+            made = _bound(base.host, socket.SOCK_STREAM)
+        except OSError:
+            self.agent.disconnected(base, to, monotonic())
+            return
+        code = made.connect_ex(to)
+        if code not in (0, errno.EINPROGRESS):
+            made.close()
+            self.agent.disconnected(base, to, monotonic())
+            return
+        self.connections[base, to] = IceSocket(self, made, base, to, is_open=False)
+
+    def connected(self, flow: tuple[TcpBase, HostPort]) -> None:
+        """A connection of ours is open: RFC 6544 §7.1."""
+        self.agent.connected(*flow)
+        self._follow([])
+
+    def heard(self, data: bytes, flow: tuple[TcpBase, HostPort]) -> None:
+        """Octets have come by a connection: RFC 6544 §7.2."""
+        for packet in self.agent.octets(data, *flow, monotonic()):
+            pair = self.agent.selected
+            # RFC 6544 §10.2: media comes by the pair in use
+            if pair is not None and flow == (pair.base, pair.remote.address):
+                self._on_media(packet)
+        if not self._is_closed:
+            self._follow([])
+
+    def lost(self, flow: tuple[TcpBase, HostPort]) -> None:
+        """A connection has ended, or was never open: RFC 6544 §11.1."""
+        if (connection := self.connections.pop(flow, None)) is not None:
+            connection.close()
+            self.agent.disconnected(*flow, monotonic())
+            self._follow([])
+
+
+class IceSocket:
+    """The socket of one connection, from `connect` or `accept` to its end: RFC 6544 §7."""
+
+    def __init__(
+        self,
+        owner: IceSockets,
+        opened: socket.socket,
+        base: TcpBase,
+        far: HostPort,
+        *,
+        is_open: bool = True,
+    ) -> None:
+        self._owner, self._socket, self._flow = owner, opened, (base, far)
+        self._queue = bytearray()
+        opened.setblocking(False)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        loop = get_hub().loop
+        self._reads: Any = loop.io(opened.fileno(), READ)
+        self._writes: Any = loop.io(opened.fileno(), WRITE)
+        if is_open:
+            self._reads.start(self._hear)
+        else:
+            self._writes.start(self._connected)
+
+    def _connected(self) -> None:
+        self._writes.stop()
+        if self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            self._owner.lost(self._flow)
+            return
+        self._reads.start(self._hear)
+        self._owner.connected(self._flow)
+
+    def _hear(self) -> None:
+        try:
+            data = self._socket.recv(CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if data:
+            self._owner.heard(data, self._flow)
+        else:
+            self._owner.lost(self._flow)
+
+    def send(self, data: bytes) -> None:
+        """Send octets, or lose them where too much waits: RFC 6544 §10.1."""
+        if len(self._queue) > MAX_QUEUED:
+            return
+        self._queue += data
+        if len(self._queue) == len(data):
+            self._flush()
+
+    def _flush(self) -> None:
+        try:
+            sent = self._socket.send(self._queue)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self._writes.stop()  # the end is read, too
+            self._queue.clear()
+            return
+        del self._queue[:sent]
+        if self._queue:
+            self._writes.start(self._flush)
+        else:
+            self._writes.stop()
+
+    def close(self) -> None:
+        """Close the connection: RFC 6544 §8."""
+        for watcher in (self._reads, self._writes):
+            watcher.stop()
+            watcher.close()
+        self._socket.close()
+
+
+def _bound(host: str, kind: socket.SocketKind) -> socket.socket:
+    """A socket at a free port of a host; raises OSError where that is none of ours."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = plain_socket(family, kind)
+    try:
+        made.setblocking(False)
+        made.bind((host, 0))
+    except BaseException:
+        made.close()
+        raise
+    return made
