@@ -1,6 +1,5 @@
 """The clients of a tree: the core alone, in Python on gevent, and in JavaScript."""
 
-import asyncio
 import json
 import shutil
 from pathlib import Path
@@ -13,7 +12,6 @@ from support.resources.services import Service
 from support.resources.sites import BASIC, Site
 
 from p2psip.errors import RemoteError
-from siprtmp.edge.web.tree_asyncio import AsyncTreeClient
 from siprtmp.edge.web.tree_client import TreeClient
 from siprtmp.web.resources import client as core
 from siprtmp.web.resources.client import Answer, Notification, ResourceClient
@@ -228,18 +226,6 @@ def test_a_python_client_has_notifications_posted_to_a_url(posted):
         assert ann.get("/subscription", view="children") == [made["id"]]
         ann.unsubscribe_url("/room", service.url)
         assert ann.get("/subscription", view="children") == []
-
-    async def talk():
-        async with AsyncTreeClient(url(site, "ann:se%3Acret@")) as tree:
-            key = "k" * 16
-            made = await tree.subscribe_url("/", service.url, secret=key)
-            assert "secret" not in made and made["persistent"] is True
-            await tree.unsubscribe_url("/", service.url)
-            with pytest.raises(RemoteError) as caught:
-                await tree.subscribe_url("/", "http://127.0.0.1:1/")
-            assert caught.value.status == 403
-
-    asyncio.run(talk())
 
 
 def test_a_url_is_told_by_plain_http(posted):

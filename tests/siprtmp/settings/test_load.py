@@ -97,7 +97,7 @@ OPTIONS = [
     ("room", ["team", "attic"], '["team", "attic"]', ("team", "attic")),
     ("mix-calls", [], "true", True),
     ("tree-mode", ["off"], '"off"', "off"),
-    ("tree-webhook", ["crm.example", "10.0.0.0/8:81"], '["a.example"]', ("a.example",)),
+    ("tree-webhook", ["a.example"], '["a.example"]', ("a.example",)),
     ("tree-origin", ["https://a.example"], '["https://a.example"]', ("https://a.example",)),
     ("token-key", ["/etc/t.key"], '"/etc/t.key"', Path("/etc/t.key")),
     ("log-level", ["debug"], '"debug"', "debug"),
