@@ -1,4 +1,4 @@
-"""A user's URL at a real gateway: a service in another process hears of a call with a real phone."""
+"""A URL of a user at a real gateway: a service of its own hears of a call with a real phone."""
 
 import asyncio
 import json
@@ -116,7 +116,7 @@ def test_a_service_hears_of_a_call_by_a_users_url_also_after_a_restart(start, tm
         numbers = [post["seq"] for post in posts]
         assert numbers == sorted(set(numbers))
         assert [post["again"] for post in posts].index(True) == 0
-        assert posts[-1]["entity"]["reason"] == "operator"
+        assert posts[-1]["entity"]["reason"] == "user"
     before = len(posts)
     with Gateway(tmp_path / "second", *options) as running:
         ann = Control(running, "ann:secret")
