@@ -23,6 +23,7 @@ from siprtmp.calls.call import Call
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.edge.branches.audit_file import AuditFile
 from siprtmp.edge.branches.branch_side import BranchSide
+from siprtmp.edge.branches.url_posters import UrlPosters
 from siprtmp.edge.call_records import CallRecords
 from siprtmp.edge.control_socket import Control
 from siprtmp.edge.media_side import video_transcoding
@@ -56,6 +57,8 @@ from siprtmp.settings.types import OFF
 from siprtmp.web.branches.media_branch import MediaBranch
 from siprtmp.web.branches.roles import Roles
 from siprtmp.web.browser_sessions import LIVE
+from siprtmp.web.resources.asker import Asker
+from siprtmp.web.resources.told_hosts import ToldHosts
 from siprtmp.web.resources.tree import NO_TREE, Tree
 from siprtmp.web.static_pages import StaticPages
 from siprtmp.web.whip import WhipApplication
@@ -88,6 +91,7 @@ class Gateway:
         self.rtmp = RtmpSide(of_rtmp, self.log, self.admission, place)
         self._http: StatusServer | None = None
         self.tree: TreeSide | None = None
+        self._posters: UrlPosters | None = None
         self._control: Control | None = None
         self.webrtc: WebRtcSide | None = None
         self.branches: BranchSide | None = None
@@ -173,9 +177,14 @@ class Gateway:
             tokens,
             allows_anonymous=self.settings.access.allow_anonymous,
         )
-        tree = Tree(os.urandom, settings.tree_mode, store=store)
+        if hosts := ToldHosts(settings.tree_webhook):
+            self._posters = UrlPosters(hosts, os.urandom, self.log, store)
+        urls = None if self._posters is None else self._posters.urls
+        tree = Tree(os.urandom, settings.tree_mode, store=store, urls=urls)
         self.tree = TreeSide(tree, access, os.urandom, self.log, store)
         if self.branches is not None:
+            if urls is not None:
+                self.branches.add_urls(urls)
             self.branches.mount(tree)
             tree.on_change = self.branches.on_change
             if self.state is not None:
@@ -184,7 +193,15 @@ class Gateway:
         if self.webrtc is not None:
             sessions, apps = self.webrtc.sessions, self._browser_apps()
             tree.mount("media", MediaBranch(sessions, apps, self.rtmp.admits))
+        tree.restore_urls(self._knows)
         self.rtmp.neighbours.append(self.tree)
+
+    def _knows(self, asker: Asker) -> bool:
+        """Whether the user of a subscription with a URL is still one."""
+        if asker.by_token:
+            return self.settings.resources.token_key is not None
+        user, _, realm = (asker.user or "").rpartition("@")
+        return self.admission.realm_of(user, realm) == realm
 
     def _transcoders(self) -> VideoTranscoders | None:
         """What makes video, by the threads that calls have as well."""
@@ -318,6 +335,8 @@ class Gateway:
         users, credentials = load_users(access), load_credentials(access)
         self.rtmp.renew_users()
         self.admission.renew(users, credentials)
+        if self._posters is not None:
+            self._posters.urls.keep_users(self._knows)
         verifier = self.sip.core.server.verifier if self.sip is not None else None
         if verifier is not None and users is not None:
             verifier.users = users
@@ -342,6 +361,8 @@ class Gateway:
         self.rtmp.stop()
         if self.branches is not None:
             self.branches.stop()
+        if self._posters is not None:
+            self._posters.stop()
         if self._control is not None:
             self._control.stop()
         if self.sip is not None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtmplite.net.settings import FILE, Many, setting, text
-from siprtmp.settings.types import check_mode, check_origin
+from siprtmp.settings.types import check_mode, check_origin, check_told_host
 from siprtmp.web.resources.mode import DEFAULT_MODE
 
 
@@ -26,6 +26,16 @@ class ResourceSettings:
         "Let pages of these sites ask for resources, beside the gateway's own pages.",
         example=["https://www.example.org"],
         check=check_origin,
+    )
+    tree_webhook: tuple[str, ...] = setting(
+        Many(text("HOST")),
+        (),
+        "Let users have notifications of resources posted to URLs of this host, of the hosts of "
+        "*.DOMAIN, or of a NETWORK/BITS, each with :PORT unless that is 80 or 443.",
+        note="A host counts for public addresses; one that is not public needs a network of such, "
+        "as 192.168.1.7 or 10.0.0.0/8.",
+        example=["crm.example", "192.168.1.7:8080"],
+        check=check_told_host,
     )
     token_key: Path | None = setting(
         FILE,

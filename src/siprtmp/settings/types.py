@@ -18,6 +18,7 @@ from rtmplite.net.addresses import parse
 from rtmplite.net.server.settings import Address, Listener
 from rtmplite.net.settings import Many, Number, SettingType
 from siprtmp.web.resources.mode import Mode
+from siprtmp.web.resources.told_hosts import ToldHost
 
 OFF: Final = "off"
 STUN_PORT: Final = 3478
@@ -171,6 +172,11 @@ def check_origin(origin: str) -> None:
     """Raise ValueError for a text that is no origin of pages."""
     if not re.fullmatch(r"https?://[^\s/?#@]+", origin):
         raise ValueError(f"{origin!r}: https://HOST or http://HOST:PORT is wanted")
+
+
+def check_told_host(text: str) -> None:
+    """Raise ValueError for a text that is no entry of the hosts that may be told."""
+    ToldHost.parse(text)
 
 
 def check_sip(text: str) -> None:

@@ -1,7 +1,8 @@
 """The tables `[[webhook]]` of the configuration file: web services that hear what calls do.
 
-Own design: a service hears of calls at the URL that the operator has written here, and at no other:
-no client can have the gateway send requests to an address of its choice.
+Own design: these are the operator's own, for all calls.  A user's subscription may have a URL as
+well, which the gateway posts to if its host is on another list of the operator's (see
+`--tree-webhook`); no other client can have it send requests to an address of its choice.
 """
 
 import os

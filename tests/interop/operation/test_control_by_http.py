@@ -1,45 +1,16 @@
 """Calls that programs place, follow and end by HTTP, at a real gateway and a real phone."""
 
-import json
-from base64 import b64encode
-from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 from support.gateway.richclient import wait_for
 from support.peers.baresip import Baresip
+from support.resources.control import Control
 
 from rtmplite.auth.credentials import user_lines
 from siprtmp.web.branches.openapi import OPERATIONS
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-class Control:
-    """A client of the tree by plain HTTP."""
-
-    def __init__(self, server, user=""):
-        self.address = server.listeners["http"]
-        proof = b64encode(user.encode()).decode()
-        self.headers = {"Authorization": f"Basic {proof}"} if user else {}
-
-    def ask(self, method, path, value=None, **headers):
-        """The status, and the value or the text of the answer."""
-        http = HTTPConnection(self.address, timeout=60)
-        body = None if value is None else json.dumps(value)
-        more = {} if value is None else {"Content-Type": "application/json"}
-        http.request(method, f"/tree/{path}", body, {**self.headers, **more, **headers})
-        answer = http.getresponse()
-        said = answer.read()
-        http.close()
-        is_json = (answer.getheader("Content-Type") or "").startswith("application/json")
-        return answer.status, json.loads(said) if is_json and said else said.decode()
-
-    def calls(self):
-        """The names of the calls that this client may see."""
-        status, said = self.ask("GET", "call?view=children")
-        assert status == 200
-        return said
 
 
 @pytest.fixture
@@ -122,7 +93,7 @@ def test_no_page_of_another_site_places_a_call(gateway):
 
 
 def test_each_path_of_the_openapi_document_answers(gateway):
-    control = Control(gateway("--room", "team"))
+    control = Control(gateway("--room", "team", "--tree-webhook", "crm.example"))
     status, said = control.ask("GET", "openapi")
     assert status == 200 and said["openapi"] == "3.1.0"
     assert len(said["paths"]) == len(OPERATIONS)

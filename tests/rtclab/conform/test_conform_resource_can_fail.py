@@ -319,7 +319,7 @@ def reads_any_mode(patch):
     *("member_of_another_type_is_refused",),
 )
 def minds_no_members(patch):
-    patch.setattr(messages, "_check", lambda *_: None)
+    patch.setattr(messages, "check", lambda *_: None)
 
 
 @found_by("event_may_have_data")

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 from gevent.queue import Queue
+from support.gateway.richclient import wait_for
 from support.peers.process import Process
+from support.resources.services import Service
 from support.resources.sites import BASIC, Site
 
 from p2psip.errors import RemoteError
 from siprtmp.edge.web.tree_client import TreeClient
 from siprtmp.web.resources import client as core
 from siprtmp.web.resources.client import Answer, Notification, ResourceClient
+from siprtmp.web.resources.deliveries import signature
 
 SCRIPT = Path(core.__file__).with_name("resources.js")
 
@@ -198,3 +201,60 @@ def test_the_gateway_serves_the_module(site):
     assert headers["Content-Type"].startswith("text/javascript")
     assert site.http("HEAD", "/tree.js")[2] == b""
     assert site.http("PUT", "/tree.js", b"1", Authorization=BASIC)[0] == 405
+
+
+@pytest.fixture
+def posted():
+    service = Service()
+    site = Site(told=[f"127.0.0.1:{service.port}"])
+    yield site, service
+    site.stop()
+    service.stop()
+
+
+def test_a_python_client_has_notifications_posted_to_a_url(posted):
+    site, service = posted
+    with TreeClient(url(site, "ann:se%3Acret@")) as ann:
+        ann.put("/room", 0)
+        made = ann.subscribe_url("/room", service.url, persistent=False)
+        ann.notify("/room", 7)
+        wait_for(lambda: service.heard, "a post")
+        body = service.heard[0][2]
+        said = service.heard[0][1]["X-Siprtmp-Signature"]
+        assert said == signature(made["secret"].encode(), int(said[2:].split(",")[0]), body)
+        assert json.loads(body)["data"] == 7 and made["persistent"] is False
+        assert ann.get("/subscription", view="children") == [made["id"]]
+        ann.unsubscribe_url("/room", service.url)
+        assert ann.get("/subscription", view="children") == []
+
+
+def test_a_url_is_told_by_plain_http(posted):
+    """Covers Resources §13.1 [url-in-the-content]."""
+    site, service = posted
+
+    def ask(method, path, said=None, **headers):
+        body = b"" if said is None else json.dumps(said).encode()
+        status, fields, body = site.http(method, f"/tree{path}", body, **headers)
+        return status, fields, body
+
+    ann = {"Authorization": BASIC}
+    assert ask("PUT", "/room?persistent=true", 0, **ann)[0] == 201
+    said = {"url": service.url}
+    assert ask("SUBSCRIBE", "/room?persistent=true", said)[0] == 401
+    assert ask("SUBSCRIBE", "/room", said, **ann)[0] == 409
+    status, headers, body = ask("SUBSCRIBE", "/room?persistent=true", said, **ann)
+    made = json.loads(body)
+    assert status == 201 and headers["Location"] == f"/tree/subscription/{made['id']}"
+    assert "SUBSCRIBE" in site.http("BREW", "/tree/room", **ann)[1].get("Allow", "SUBSCRIBE")
+    for wrong in ([], {}, {"url": 1}, {"url": service.url, "secrets": "x"}, {"url": "ftp://x/"}):
+        assert ask("SUBSCRIBE", "/room", wrong, **ann)[0] == 400
+    for wrong in ("http://ann@127.0.0.1/", f"{service.url}#x", "http://[::1/"):
+        assert ask("SUBSCRIBE", "/room?persistent=true", {"url": wrong}, **ann)[0] == 400
+    assert ask("SUBSCRIBE", "/room", **ann)[0] == 405
+    assert ask("PATCH", "/room", 1, **ann)[0] == 200
+    wait_for(lambda: service.heard, "a post")
+    assert json.loads(service.heard[0][2])["notify"] == "PUT"
+    at = f"/subscription/{made['id']}"
+    assert ask("GET", at)[0] == 401 and ask("GET", at, **ann)[0] == 200
+    assert ask("DELETE", at, **ann)[0] == 204 and ask("DELETE", at, **ann)[0] in (403, 404)
+    assert ask("UNSUBSCRIBE", "/room", said, **ann)[0] == 404

@@ -97,6 +97,7 @@ OPTIONS = [
     ("room", ["team", "attic"], '["team", "attic"]', ("team", "attic")),
     ("mix-calls", [], "true", True),
     ("tree-mode", ["off"], '"off"', "off"),
+    ("tree-webhook", ["a.example"], '["a.example"]', ("a.example",)),
     ("tree-origin", ["https://a.example"], '["https://a.example"]', ("https://a.example",)),
     ("token-key", ["/etc/t.key"], '"/etc/t.key"', Path("/etc/t.key")),
     ("log-level", ["debug"], '"debug"', "debug"),
@@ -188,7 +189,7 @@ def test_the_example_is_good_and_says_the_defaults(tmp_path):
         "rtmfp_redirect_to",
         "rtmfp_overflow_to",
         "shared",
-        *("capture", "call_records", "tree_origin", "token_key"),
+        *("capture", "call_records", "tree_origin", "tree_webhook", "token_key"),
         *TABLES,
     }
 

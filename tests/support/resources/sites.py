@@ -1,5 +1,6 @@
 """A listener with a tree, for the tests of its WebSockets and its clients."""
 
+import os
 from base64 import b64encode
 from itertools import count
 
@@ -9,11 +10,15 @@ from rtmplite.auth.credentials import Users, user_lines
 from rtmplite.live.streams import Registry
 from rtmplite.net.http.flv_http import FlvHttp
 from siprtmp.calls.access.admission import Admission
+from siprtmp.edge.branches.url_posters import UrlPosters
 from siprtmp.edge.status import StatusServer
 from siprtmp.edge.web.status_access import StatusAccess
 from siprtmp.edge.web.tree_access import TreeAccess
 from siprtmp.edge.web.tree_side import TreeSide
 from siprtmp.operation.logs import Log
+from siprtmp.web.branches.roles import Roles
+from siprtmp.web.branches.subscription_branch import SubscriptionBranch
+from siprtmp.web.resources.told_hosts import ToldHosts
 from siprtmp.web.resources.tree import Tree
 
 USERS = Users.parse("\n".join(user_lines("ann", "example.org", "se:cret")))
@@ -21,20 +26,27 @@ BASIC = "Basic " + b64encode(b"ann:se:cret").decode()
 
 
 class Site:
-    """A listener with a tree."""
+    """A listener with a tree; `told` are the hosts that notifications may be posted to."""
 
-    def __init__(self, tokens=None, *, is_open=True):
+    def __init__(self, tokens=None, *, is_open=True, told=()):
         admission = Admission(False, None, USERS)
         status = StatusAccess(["gw.example"], is_open=is_open, admission=admission)
         origins = ["https://friends.example"]
         access = TreeAccess(status, admission, origins, tokens, allows_anonymous=False)
         numbers = count(1)
-        self.tree = Tree(lambda size: next(numbers).to_bytes(size))
+        self.posters = UrlPosters(ToldHosts(told), os.urandom, Log("t")) if told else None
+        urls = None if self.posters is None else self.posters.urls
+        self.tree = Tree(lambda size: next(numbers).to_bytes(size), urls=urls)
+        if urls is not None:
+            roles = Roles((), is_local=False)
+            self.tree.mount("subscription", SubscriptionBranch(roles, urls))
         self.side = TreeSide(self.tree, access, lambda size: next(numbers).to_bytes(size), Log("t"))
         live = FlvHttp(Registry(), neighbours=(self.side,))
         self.server = StatusServer(("127.0.0.1", 0), dict, live, status, Log("t"))
 
     def stop(self):
+        if self.posters is not None:
+            self.posters.stop()
         self.side.stop()
         self.server.stop()
 

@@ -109,23 +109,14 @@ class HttpGuard:
             log.exception("a connection fails")
 
     def _post(self, url: str, body: str) -> Verdict:
-        place, data = service(url), body.encode()
-        # RFC 9112 §3.2 [client-says-host] [host-of-the-url]
-        # RFC 9112 §6.3 [length-is-told] [length-or-chunks] [not-chunked]
-        # RFC 9112 §9.6 [close-is-announced]
-        head = (
-            f"POST {place.path} HTTP/1.1\r\nHost: {place.authority}\r\nUser-Agent: {USER_AGENT}\r\n"
-            f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(data)}\r\n"
-            "Accept-Encoding: identity\r\nConnection: close\r\n\r\n"
-        )
+        place = service(url)
         connected = socket.create_connection((place.host, place.port))
         try:
             if place.is_secure:
                 tls = self._tls or gevent_ssl.create_default_context()
                 connected = tls.wrap_socket(connected, server_hostname=place.host)
-            # RFC 9112 §2.2 [nothing-around-a-request]
-            connected.sendall(head.encode("latin-1") + data)
-            return verdict_of(*_answer(connected))
+            fields = {"User-Agent": USER_AGENT, "Content-Type": "application/x-www-form-urlencoded"}
+            return verdict_of(*post(connected, place, body.encode(), fields))
         finally:
             # RFC 9112 §9.6 [one-request-is-all] [closed-behind-the-answer] [close-is-heeded]
             # RFC 9112 §9.6 [nothing-is-pipelined]
@@ -154,6 +145,27 @@ def service(url: str) -> Service:
     port = parts.port or _SCHEMES[parts.scheme]
     escaped = quote(path, _SAFE)  # RFC 3986 §2.1 [capital-hex], §2.2 [reserved-is-escaped]
     return Service(parts.host, port, authority, escaped, parts.scheme == "https")
+
+
+def post(
+    connected: socket.socket, place: Service, body: bytes, fields: Mapping[str, str]
+) -> tuple[int, str]:
+    """Post a content with these header fields; the status of the answer, and its Location.
+
+    The body of an answer is not read, nor more than `MAX_HEAD` bytes.  Raises RemoteError if it is
+    not HTTP, and OSError.
+    """
+    # RFC 9112 §3.2 [client-says-host] [host-of-the-url]
+    # RFC 9112 §6.3 [length-is-told] [length-or-chunks] [not-chunked]
+    # RFC 9112 §9.6 [close-is-announced]
+    said = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    head = (
+        f"POST {place.path} HTTP/1.1\r\nHost: {place.authority}\r\n{said}"
+        f"Content-Length: {len(body)}\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n"
+    )
+    # RFC 9112 §2.2 [nothing-around-a-request]
+    connected.sendall(head.encode("latin-1") + body)
+    return _answer(connected)
 
 
 def _answer(connected: socket.socket) -> tuple[int, str]:

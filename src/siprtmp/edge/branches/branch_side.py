@@ -35,9 +35,11 @@ from siprtmp.web.branches.gateway_branch import GatewayBranch
 from siprtmp.web.branches.listed_branch import ListedBranch
 from siprtmp.web.branches.login_branch import LoginBranch
 from siprtmp.web.branches.roles import Roles
+from siprtmp.web.branches.subscription_branch import SubscriptionBranch
 from siprtmp.web.resources.asker import Asker
 from siprtmp.web.resources.branch import Branch, Path
 from siprtmp.web.resources.entity import JsonValue
+from siprtmp.web.resources.url_subscriptions import NAME, UrlSubscriptions
 
 Row = dict[str, object]
 TOLD_EVERY: Final = 1.0  # s between the figures of /gateway
@@ -115,8 +117,11 @@ class BranchSide:
         rows = [((name,), row) for name, row in table]
         self.branches["route"] = ListedBranch(roles, lambda: rows)
         self.branches["gateway"] = self.gateway
-        described = openapi.document(self.branches, __version__)
-        self.branches["openapi"] = ListedBranch(roles, lambda: [((), described)], is_public=True)
+        self.branches["openapi"] = ListedBranch(roles, self._described, is_public=True)
+
+    def add_urls(self, urls: UrlSubscriptions) -> None:
+        """Have the subscriptions with a URL among the branches; before `mount`."""
+        self.branches[NAME] = SubscriptionBranch(self._roles, urls)
 
     def mount(self, tree: Mountable) -> None:
         """Mount all branches."""
@@ -184,6 +189,9 @@ class BranchSide:
                 yield tuple(str(row[key]).split("/")), row
 
         return ListedBranch(self._roles, rows, self._end if end else None)
+
+    def _described(self) -> list[tuple[Path, Row]]:
+        return [((), openapi.document(self.branches, __version__))]
 
     def _tick(self) -> None:
         self.gateway.tick()

@@ -74,7 +74,7 @@ class TreeAccess:
             if self._tokens is None:
                 raise RemoteError("The gateway takes no tokens", 401)
             user, groups = self._tokens(token)
-            return Asker(user, groups, connection, source)
+            return Asker(user, groups, connection, source, by_token=True)
         if query := _proof(environ):
             return self._user(source, query, connection, now)
         is_ours = self._status.is_open and is_loopback(source)

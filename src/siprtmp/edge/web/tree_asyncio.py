@@ -104,6 +104,20 @@ class AsyncTreeClient:
         """End a subscription."""
         await self._ask(partial(self._core.unsubscribe, resource))
 
+    async def subscribe_url(
+        self, resource: str, url: str, *, secret: str = "", persistent: bool = True
+    ) -> JsonValue:
+        """Have notifications posted to a URL; the subscription, with the `secret` that signs them.
+
+        One that is not persistent ends with this connection, and is not made again.
+        """
+        ask = partial(self._core.subscribe_url, resource, url, secret=secret, persistent=persistent)
+        return (await self._ask(ask)).entity
+
+    async def unsubscribe_url(self, resource: str, url: str) -> None:
+        """Have nothing more posted to a URL."""
+        await self._ask(partial(self._core.unsubscribe_url, resource, url))
+
     async def request(self, method: str, resource: str, **members: JsonValue) -> Answer:
         """Send any request.  Raises RemoteError if it is refused, OSError without a connection."""
         return await self._ask(partial(self._core.request, method, resource, **members))

@@ -88,6 +88,25 @@ class TreeClient:
         self._core.unsubscribe(resource, _into(answer))
         answer.get(timeout=TIMEOUT)
 
+    def subscribe_url(
+        self, resource: str, url: str, *, secret: str = "", persistent: bool = True
+    ) -> JsonValue:
+        """Have notifications posted to a URL; the subscription, with the `secret` that signs them.
+
+        One that is not persistent ends with this connection, and is not made again.
+        """
+        answer: AsyncResult[Answer] = AsyncResult()
+        into = _into(answer)
+        self._core.subscribe_url(resource, url, into, secret=secret, persistent=persistent)
+        found: Any = answer.get(timeout=TIMEOUT)
+        return found.entity
+
+    def unsubscribe_url(self, resource: str, url: str) -> None:
+        """Have nothing more posted to a URL."""
+        answer: AsyncResult[Answer] = AsyncResult()
+        self._core.unsubscribe_url(resource, url, _into(answer))
+        answer.get(timeout=TIMEOUT)
+
     def request(self, method: str, resource: str, **members: JsonValue) -> Answer:
         """Send any request.  Raises RemoteError if it is refused."""
         answer: AsyncResult[Answer] = AsyncResult()

@@ -29,7 +29,7 @@ WRONG_SECONDS: Final = 1.0  # until a wrong password is answered; other clients 
 LIBRARY: Final = "/tree.js"
 _REFUSED: Final = "siprtmp.refused"  # in the environment of a request for a WebSocket
 _PREFLIGHT: Final = [
-    ("Access-Control-Allow-Methods", "GET, HEAD, PUT, POST, PATCH, DELETE, NOTIFY"),
+    ("Access-Control-Allow-Methods", http.ALLOWED),
     ("Access-Control-Allow-Headers", "Authorization, Content-Type, If-Match, If-None-Match"),
     ("Access-Control-Max-Age", "600"),
 ]

@@ -20,7 +20,9 @@ Row = dict[str, object]
 MAX_ENTRIES: Final = 200
 MAX_LETTERS: Final = 100  # of a value
 HIDDEN: Final = "..."
-AUDITED: Final = frozenset(("call", "gateway", "registration", "room", "stream", "trunk"))
+AUDITED: Final = frozenset(
+    ("call", "gateway", "registration", "room", "stream", "subscription", "trunk")
+)
 _SHOWN: Final = frozenset(("from", "to", "transfer", "held", "muted", "log_level"))
 _NO_USER: Final = 401
 

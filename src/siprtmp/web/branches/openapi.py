@@ -84,6 +84,8 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Operation, ...]]] = {
     ("trunk", "/{trunk}"): (_READ,),
     ("route", ""): (_LIST,),
     ("route", "/{route}"): (_READ,),
+    ("subscription", ""): (_LIST,),
+    ("subscription", "/{subscription}"): (_READ, Operation("DELETE", "End a subscription.")),
     ("gateway", ""): (
         Operation("GET", "Read the figures of the gateway, and the role of the client."),
         Operation("PATCH", "Set the level of the log.", _LEVEL),

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 class Asker:
     """A client: `user` is None for an anonymous one, and `connection` is empty by plain HTTP.
 
-    `groups` are those that the proof of the user names.  `host` is what its limits are counted by.
+    `groups` are those that the proof of the user names, which `by_token` says was a token.  `host`
+    is what its limits are counted by.
     """
 
     user: str | None = None
     groups: frozenset[str] = frozenset()
     connection: str = ""
     host: str = ""
+    by_token: bool = False

@@ -1,6 +1,6 @@
 """A client of a tree of resources, without I/O: what it sends, and what it hears.
 
-Implements Resources §2 and §6.3.
+Implements Resources §2, §6.3 and §13.1.
 
 Own design: the client remembers its subscriptions and the number of the last notification, so that
 after a reconnection it subscribes again and gets what it has missed.
@@ -89,6 +89,27 @@ class ResourceClient:
         self._subscribed.pop(resource, None)
         self._heard.pop(resource, None)
         self.request("UNSUBSCRIBE", resource, answered)
+
+    def subscribe_url(
+        self,
+        resource: str,
+        url: str,
+        answered: OnAnswer,
+        *,
+        secret: str = "",
+        persistent: bool = True,
+    ) -> None:
+        """Have notifications posted to a URL: Resources §13.1.
+
+        The entity of the answer has the `secret` of their signature, unless it is said here.
+        """
+        more = {"secret": secret} if secret else {}
+        said = {"url": url, "persistent": persistent, **more}
+        self.request("SUBSCRIBE", resource, answered, **said)
+
+    def unsubscribe_url(self, resource: str, url: str, answered: OnAnswer) -> None:
+        """Have nothing more posted to a URL."""
+        self.request("UNSUBSCRIBE", resource, answered, url=url)
 
     def connected(self) -> None:
         """A new connection is there: subscribe again, and hear what was missed."""

@@ -1,6 +1,6 @@
-"""The tree by plain HTTP: the same requests and answers, without subscriptions.
+"""The tree by plain HTTP: the same requests and answers, and subscriptions with a URL.
 
-Implements Resources §10.
+Implements Resources §10 and §13.1.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, quote
 from p2psip.errors import RemoteError
 from siprtmp.web.resources.asker import Asker
 from siprtmp.web.resources.entity import JSON, Entity, is_json, read_json
-from siprtmp.web.resources.messages import METHODS, VIEWS, Reply, Request, answer
+from siprtmp.web.resources.messages import METHODS, VIEWS, Reply, Request, answer, check
 from siprtmp.web.resources.path import read_path, write_path
 from siprtmp.web.resources.tree import Tree, Wishes
 
@@ -25,7 +25,7 @@ GUARDS: Final = [
     ("X-Content-Type-Options", "nosniff"),
     ("Content-Security-Policy", "default-src 'none'; sandbox"),
 ]
-_ALLOWED: Final = "GET, HEAD, PUT, POST, PATCH, DELETE, NOTIFY, OPTIONS"
+ALLOWED: Final = "GET, HEAD, PUT, POST, PATCH, DELETE, NOTIFY, SUBSCRIBE, UNSUBSCRIBE"
 
 Environ = Mapping[str, Any]
 Start = Callable[..., Any]
@@ -77,7 +77,7 @@ def refuse(error: RemoteError, start: Start, more: list[tuple[str, str]]) -> Ite
             ("WWW-Authenticate", "Bearer"),
         ]
     if error.status == HTTPStatus.METHOD_NOT_ALLOWED:
-        headers.append(("Allow", _ALLOWED))
+        headers.append(("Allow", f"{ALLOWED}, OPTIONS"))
     start(_line(error.status), headers)
     return [f"{error.reason}.\n".encode()]
 
@@ -92,6 +92,7 @@ def read_request(environ: Environ) -> Request:
     if view not in VIEWS:
         raise RemoteError("There is no such view")
     entity = change = None
+    url, secret = None, ""
     if method in ("PUT", "POST", "NOTIFY"):
         entity = Entity.read(str(environ.get("CONTENT_TYPE") or JSON), _content(environ))
     elif method == "PATCH":
@@ -99,6 +100,8 @@ def read_request(environ: Environ) -> Request:
         if not is_json(media_type):  # Resources §10 [patch-is-a-merge-patch]
             raise RemoteError(f"A change is {MERGE_PATCH}", 415)
         change = read_json(_content(environ))
+    elif method in ("SUBSCRIBE", "UNSUBSCRIBE"):
+        url, secret = _target(environ)
     wishes = Wishes(
         str(environ.get("HTTP_IF_MATCH", "")),
         str(environ.get("HTTP_IF_NONE_MATCH", "")) if method != "GET" else "",
@@ -106,7 +109,22 @@ def read_request(environ: Environ) -> Request:
         asked.get("mode"),
         asked.get("group"),
     )
-    return Request(method, _path(environ), entity, change, view, wishes)
+    path = _path(environ)
+    return Request(method, path, entity, change, view, wishes, url=url, secret=secret)
+
+
+def _target(environ: Environ) -> tuple[str, str]:
+    """The URL and the secret of a content such as `{"url": "https://crm.example/calls"}`."""
+    content = _content(environ)
+    if not content:  # Resources §10
+        raise RemoteError("Subscriptions need a WebSocket, or a URL to post to", 405)
+    said = read_json(content)
+    # Resources §13.1 [url-in-the-content]
+    if not isinstance(said, dict) or not {"url"} <= said.keys() <= {"url", "secret"}:
+        raise RemoteError("The content has a url, perhaps a secret, and nothing else")
+    for name, value in said.items():
+        check(name, value)
+    return said["url"], said.get("secret", "")
 
 
 def _path(environ: Environ) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ Implements Resources §2 and §9.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from siprtmp.web.resources.asker import Asker
 from siprtmp.web.resources.entity import JSON, Entity, JsonValue
 from siprtmp.web.resources.path import Path, read_path, write_path
 from siprtmp.web.resources.tree import NO_WISHES, Tree, Wishes
+from siprtmp.web.resources.url_subscriptions import NAME
 
 PROTOCOL: Final = "resource.v1"
 METHODS: Final = (
@@ -48,6 +49,8 @@ MEMBERS: Final[Mapping[str, dict[str, Any]]] = {
     "group": {"type": "string", "minLength": 1},
     "since": {"type": "integer", "minimum": 0},
     "epoch": {"type": "string"},
+    "url": {"type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"},
+    "secret": {"type": "string"},
 }
 _TYPES: Final[Mapping[str, type]] = {"string": str, "boolean": bool, "integer": int}
 
@@ -66,7 +69,10 @@ def schema() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request of a client; `change` is the merge patch of a PATCH."""
+    """A request of a client; `change` is the merge patch of a PATCH.
+
+    With a `url`, which HTTP has in the content, SUBSCRIBE and UNSUBSCRIBE are about posting there.
+    """
 
     method: str
     path: Path
@@ -76,12 +82,14 @@ class Request:
     wishes: Wishes = NO_WISHES
     since: int | None = None
     epoch: str = ""
+    url: str | None = None
+    secret: str = field(default="", repr=False)
 
     @classmethod
     def read(cls, said: Mapping[str, JsonValue]) -> "Request":
         """Read the members of a message.  Raises RemoteError."""
         for name, value in said.items():
-            _check(name, value)
+            check(name, value)
         method, view = said.get("method"), said.get("view", "entity")
         if method not in METHODS:
             raise RemoteError("There is no such method", 405)
@@ -105,10 +113,11 @@ class Request:
         )
         path = read_path(said.get("resource"))
         since, epoch = said.get("since"), said.get("epoch", "")
-        return cls(method, path, entity, change, view, wishes, since, epoch)
+        posted = said.get("url"), said.get("secret", "")
+        return cls(method, path, entity, change, view, wishes, since, epoch, *posted)
 
 
-def _check(name: str, value: JsonValue) -> None:
+def check(name: str, value: JsonValue) -> None:
     """Raise RemoteError for a member that is unknown, or not of its type."""
     member = MEMBERS.get(name)
     if member is None:  # Resources §2.1 [unknown-members-are-refused]
@@ -167,8 +176,10 @@ def refusal(error: RemoteError) -> dict[str, JsonValue]:
 
 def answer(tree: Tree, request: Request, asker: Asker) -> Reply:
     """Do what a request asks.  Raises RemoteError, with a status of HTTP."""
-    if request.method in _CHANGING and tree.on_change is not None:
+    if tree.on_change is not None and (request.method in _CHANGING or request.url is not None):
         said = request.change if request.entity is None else request.entity.data
+        if request.url is not None:
+            said = {"url": request.url}
         tell = partial(tree.on_change, request.method, request.path, said, asker)
         try:
             reply = _answer(tree, request, asker)
@@ -207,7 +218,7 @@ def _answer(tree: Tree, request: Request, asker: Asker) -> Reply:
         case "SUBSCRIBE":
             return _subscribe(tree, request, asker)
         case _:
-            tree.unsubscribe(request.path, asker)
+            tree.unsubscribe(request.path, asker, request.url)
     return Reply(204, request.path)
 
 
@@ -223,8 +234,22 @@ def _get(tree: Tree, request: Request, asker: Asker) -> Reply:
 
 def _subscribe(tree: Tree, request: Request, asker: Asker) -> Reply:
     """Subscribe, and return the events that the client has missed: Resources §6.3."""
+    if request.url is not None:
+        return _subscribe_url(tree, request, request.url, asker)
     last, missed, events = tree.subscribe(request.path, asker, request.since, request.epoch)
     more: tuple[tuple[str, JsonValue], ...] = (("seq", last), ("epoch", tree.epoch))
     if missed:  # Resources §6.3 [missed-is-told]
         more += (("missed", True),)
     return Reply(200, request.path, more=more, events=tuple(events))
+
+
+def _subscribe_url(tree: Tree, request: Request, url: str, asker: Asker) -> Reply:
+    persistent = bool(request.wishes.persistent)
+    made, is_new = tree.subscribe_url(
+        request.path, asker, url, request.secret, is_persistent=persistent
+    )
+    said = {**made.shown(), "seq": tree.sequence, "epoch": tree.epoch}
+    if not request.secret:  # Resources §13.4 [secret-is-told-once]
+        said["secret"] = made.deliveries.secret
+    where = (NAME, made.id)
+    return Reply(201 if is_new else 200, where, Entity(JSON, {"id": made.id, **said}))

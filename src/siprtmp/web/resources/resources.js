@@ -107,6 +107,20 @@ export class Resources extends EventTarget {
   }
 
   /**
+   * Have notifications posted to a URL; the subscription, with the `secret` that signs them.
+   * @param {string} resource @param {string} url @param {object} [more] @returns {Promise<any>}
+   */
+  async subscribeUrl(resource, url, more = {}) {
+    const said = { url, persistent: true, ...more };
+    return (await this.request("SUBSCRIBE", resource, said)).entity;
+  }
+
+  /** @param {string} resource @param {string} url */
+  unsubscribeUrl(resource, url) {
+    return this.request("UNSUBSCRIBE", resource, { url });
+  }
+
+  /**
    * @param {string} method @param {string} resource @param {object} [more]
    * @returns {Promise<Answer>} rejected by a ResourceError
    */

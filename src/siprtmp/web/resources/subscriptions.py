@@ -58,6 +58,7 @@ class Subscriptions:
         self._limits = limits
         self._of_resource: dict[Path, dict[str, Asker]] = {}
         self._of_connection: dict[str, dict[Path, None]] = {}
+        self._of_children: dict[Path, dict[str, Asker]] = {}
         self._history: deque[Event] = deque()
         self._octets = 0
         self.sequence = 0
@@ -65,13 +66,18 @@ class Subscriptions:
     def __len__(self) -> int:
         return sum(map(len, self._of_connection.values()))
 
-    def add(self, path: Path, asker: Asker) -> None:
-        """Subscribe.  Raises RemoteError if a connection has too many."""
+    def add(self, path: Path, asker: Asker, *, with_children: bool = False) -> None:
+        """Subscribe, perhaps to the events of the children as well.
+
+        Raises RemoteError if a connection has too many.
+        """
         own = self._of_connection.setdefault(asker.connection, {})
         if path not in own and len(own) >= self._limits.subscriptions:
             raise RemoteError("A connection has no more subscriptions than that", 507)
         own[path] = None
         self._of_resource.setdefault(path, {})[asker.connection] = asker
+        if with_children:
+            self._of_children.setdefault(path, {})[asker.connection] = asker
 
     def remove(self, path: Path, connection: str) -> bool:
         """Unsubscribe; whether there was a subscription."""
@@ -81,10 +87,11 @@ class Subscriptions:
         del own[path]
         if not own:
             del self._of_connection[connection]
-        subscribers = self._of_resource[path]
-        del subscribers[connection]
-        if not subscribers:
-            del self._of_resource[path]
+        for subscribed in (self._of_resource, self._of_children):
+            subscribers = subscribed.get(path, {})
+            subscribers.pop(connection, None)
+            if not subscribers:
+                subscribed.pop(path, None)
         return True
 
     def gone(self, connection: str) -> None:
@@ -100,6 +107,12 @@ class Subscriptions:
     def of(self, path: Path) -> list[Asker]:
         """The subscribers of a resource."""
         return list(self._of_resource.get(path, {}).values())
+
+    def of_event(self, path: Path) -> list[Asker]:
+        """The subscribers that hear of an event of a resource, those of its parent among them."""
+        # Resources §13.1 [events-of-children]
+        above = self._of_children.get(path[:-1], {}) if path else {}
+        return [*self.of(path), *above.values()]
 
     def add_event(self, event: Event) -> None:
         """Remember the newest event, and forget the oldest ones if there are too many."""

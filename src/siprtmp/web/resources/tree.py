@@ -17,6 +17,7 @@ from siprtmp.web.resources.mode import DEFAULT_MODE, Mode, Right, Standing
 from siprtmp.web.resources.nodes import Access, Node, Nodes, Store, TreeLimits
 from siprtmp.web.resources.path import Path, check_name
 from siprtmp.web.resources.subscriptions import Event, Subscriptions
+from siprtmp.web.resources.url_subscriptions import UrlSubscription, UrlSubscriptions
 
 ANY: Final = "*"  # of If-Match and If-None-Match
 NONE: Final = "There is no such resource"
@@ -53,7 +54,8 @@ class Tree:
     """All resources, subscriptions and branches.  Its methods raise RemoteError with a status.
 
     `on_change` is told of each request to change something, when it has been done or refused.
-    `mode` is that of the top, `random` makes names, `store` keeps what is persistent.
+    `mode` is that of the top, `random` makes names, `store` keeps what is persistent, and `urls`
+    are the subscriptions with a URL, if there may be any.
     """
 
     def __init__(
@@ -62,8 +64,9 @@ class Tree:
         mode: str = DEFAULT_MODE,
         limits: TreeLimits | None = None,
         store: Store | None = None,
+        urls: UrlSubscriptions | None = None,
     ) -> None:
-        self._random, self._limits = random, limits or TreeLimits()
+        self._random, self._limits, self._urls = random, limits or TreeLimits(), urls
         self._nodes = Nodes(Mode.parse(mode), self._limits, store)
         self._subscriptions = Subscriptions(self._limits)
         self._branches: dict[str, Branch] = {}
@@ -71,6 +74,9 @@ class Tree:
         self.keeps = store is not None
         self.on_change: OnChange | None = None
         self.epoch = random(6).hex()
+        if urls is not None:
+            urls.on_end = self._subscriptions.gone
+            urls.missed = lambda: {"seq": self.sequence, "epoch": self.epoch}
 
     def mount(self, name: str, branch: Branch) -> None:
         """Have all below `/name` served by a branch."""
@@ -236,14 +242,48 @@ class Tree:
         said = [self._hearing(each).text(asker) for each in events]
         return last, False, [text for text in said if text]
 
-    def unsubscribe(self, path: Path, asker: Asker) -> None:
-        """End a subscription."""
-        if not self._subscriptions.remove(path, asker.connection):
+    def subscribe_url(
+        self, path: Path, asker: Asker, url: str, secret: str, *, is_persistent: bool
+    ) -> tuple[UrlSubscription, bool]:
+        """Have notifications posted to a URL; the subscription, and whether it is new."""
+        if asker.user is None:  # Resources §13.1 [proven-users-alone]
+            self._refuse(asker)
+        self._demand(path, Right.SUBSCRIBE, asker)
+        self._entity(path)
+        if self._urls is None:  # Resources §13.2 [listed-hosts-alone]
+            raise RemoteError("The operator lets nobody choose a URL", 403)
+        if not (is_persistent or asker.connection):  # Resources §13.1 [persistent-urls-by-http]
+            raise RemoteError("Without a WebSocket, a subscription has to be persistent", 409)
+        made, is_new = self._urls.add(path, asker, url, secret, is_persistent=is_persistent)
+        self._subscriptions.add(path, made.asker, with_children=True)
+        return made, is_new
+
+    def restore_urls(self, knows: Callable[[Asker], bool]) -> None:
+        """Have again the subscriptions with a URL that are kept, of users who are still known."""
+
+        def may(path: Path, asker: Asker) -> bool:
+            is_there = self._peek(path) is not None
+            return is_there and knows(asker) and self._may(path, asker, Right.SUBSCRIBE)
+
+        for each in [] if self._urls is None else self._urls.restore(may):
+            self._subscriptions.add(each.path, each.asker, with_children=True)
+
+    def unsubscribe(self, path: Path, asker: Asker, url: str | None = None) -> None:
+        """End a subscription, or the one that the user has with this URL."""
+        if url is None:
+            if not self._subscriptions.remove(path, asker.connection):
+                raise RemoteError("There is no such subscription", 404)
+            return
+        found = None if self._urls is None else self._urls.found(path, asker.user, url)
+        if self._urls is None or found is None:
             raise RemoteError("There is no such subscription", 404)
+        self._urls.end(found)
 
     def gone(self, connection: str) -> None:
         """A connection has ended: so do its subscriptions and its transient resources."""
         self._outboxes.pop(connection, None)
+        if self._urls is not None and connection:
+            self._urls.connection_ended(connection)
         self._subscriptions.gone(connection)
         for path in self._nodes.of_connection(connection):
             if self._nodes.find(path) is not None:  # it may have gone with the one above
@@ -334,8 +374,14 @@ class Tree:
         # Resources §4.5 [delete-takes-all-below]
         for each, node in list(self._nodes.below(path)):
             self._tell_change(each, Change.DELETE, "DELETE", node.entity, origin)
-            self._subscriptions.ended(each)
+            self._ended(each)
         self._nodes.remove(path)
+
+    def _ended(self, path: Path) -> None:
+        """End the subscriptions to a resource that is no more."""
+        self._subscriptions.ended(path)
+        if self._urls is not None:
+            self._urls.resource_ended(path)
 
     def _tell_change(
         self, path: Path, change: Change, method: str, entity: Entity | None, origin: str
@@ -363,14 +409,23 @@ class Tree:
             subscriptions.sequence, resource, subject, notify, change, entity, access, origin
         )
         subscriptions.add_event(event)
-        subscribers = subscriptions.of(resource)
+        is_event = notify == "NOTIFY"
+        subscribers = subscriptions.of_event(resource) if is_event else subscriptions.of(resource)
         if not subscribers:
             return
         hearing = Hearing(event, self._judge(resource), judge)
         for asker in subscribers:
             # Resources §6.1 [not-its-own]
             if asker.connection != origin and (text := hearing.text(asker)):
-                self._outboxes[asker.connection].put(text)
+                self._put(asker.connection, text)
+
+    def _put(self, connection: str, text: str) -> None:
+        """Send a notification to a connection, or to a URL."""
+        outbox = self._outboxes.get(connection)
+        if outbox is not None:
+            outbox.put(text)
+        elif self._urls is not None and (found := self._urls.find(connection)) is not None:
+            self._urls.put(found, text, self.epoch)
 
     def _hearing(self, event: Event) -> Hearing:
         """What may be heard now of an event of before."""
@@ -401,14 +456,14 @@ class _BranchTeller:
         word = "DELETE" if change is Change.DELETE else "PUT"
         self._tree._tell_change(whole, change, word, entity, "")
         if change is Change.DELETE:
-            self._tree._subscriptions.ended(whole)
+            self._tree._ended(whole)
 
     def notify(self, path: Path, entity: Entity) -> None:
         whole = (self._name, *path)
         self._tree._tell(whole, whole, "NOTIFY", None, entity, "")
 
     def is_heard(self, path: Path) -> bool:
-        return bool(self._tree._subscriptions.of((self._name, *path)))
+        return bool(self._tree._subscriptions.of_event((self._name, *path)))
 
 
 def _check_conditions(before: Entity | None, wishes: Wishes) -> None:

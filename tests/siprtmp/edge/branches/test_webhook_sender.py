@@ -3,54 +3,32 @@
 import json
 import socket
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from support.gateway.richclient import wait_for
+from support.resources.services import Service
 
 from siprtmp.edge.branches import webhook_sender
 from siprtmp.edge.branches.webhook_sender import WebhookSender, post_to
 from siprtmp.operation.logs import Log
 from siprtmp.settings.webhooks import WebhookSettings
-from siprtmp.web.branches import webhooks
-from siprtmp.web.branches.webhooks import Delivery
-
-
-class Service:
-    """Answers with `statuses` in turn, and then with 204; `heard` is the path, headers and body."""
-
-    def __init__(self):
-        self.heard, self.statuses = [], []
-        service = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                service.heard.append((self.path, dict(self.headers), body))
-                self.send_response(service.statuses.pop(0) if service.statuses else 204)
-                self.send_header("Location", "/elsewhere")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *args):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/calls?key=k"
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+from siprtmp.web.resources import deliveries
+from siprtmp.web.resources.deliveries import Delivery
+from siprtmp.web.resources.told_hosts import ToldHosts
 
 
 @pytest.fixture
 def service():
     service = Service()
     yield service
-    service.server.shutdown()
-    service.server.server_close()
+    service.stop()
 
 
 @pytest.fixture
 def sender(service, monkeypatch):
-    monkeypatch.setattr(webhooks, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(deliveries, "FIRST_WAIT", 0.01)
     sender = WebhookSender(WebhookSettings(service.url, secret="s"), Log("siprtmp"))
     yield sender
     sender.stop()
@@ -84,3 +62,44 @@ def test_a_service_that_does_not_answer_is_not_waited_for(monkeypatch):
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as silent:
         url = f"http://127.0.0.1:{silent.server_address[1]}/"
         assert post_to(url, Delivery(b"{}", "t=0,v1=0")) == "no answer in time"
+
+
+def test_a_users_url_is_posted_to_at_an_admitted_address_alone(service, monkeypatch):
+    """Covers Resources §13.2 [checked-address-is-connected] [no-redirection]."""
+    port = service.port
+    by_name = service.url.replace("127.0.0.1", "crm.example")
+    asked, address = [], "127.0.0.1"
+
+    def look_up(host, port, **options):
+        asked.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+    monkeypatch.setattr(webhook_sender.socket, "getaddrinfo", look_up)
+    delivery = Delivery(b"{}", "t=0,v1=0")
+    listed = ToldHosts([f"crm.example:{port}", f"127.0.0.2:{port}"])
+    assert "no address" in post_to(by_name, delivery, listed)
+    assert "no address" in post_to(service.url, delivery, listed)
+    address = "127.0.0.2"  # which the list has, though nobody listens there
+    assert "refused" in post_to(by_name, delivery, listed) and not service.heard
+    address, asked[:] = "127.0.0.1", []
+    service.statuses = [302]
+    here = ToldHosts([f"127.0.0.1:{port}"])
+    assert post_to(by_name, delivery, here) == "status 302"
+    assert asked == ["crm.example"] and len(service.heard) == 1
+    assert service.heard[0][1]["Host"] == f"crm.example:{port}"
+    assert not post_to(by_name, delivery, here)
+
+
+def test_an_answer_without_end_is_not_read_to_the_end(monkeypatch):
+    """It would hold all others up: one that is always there lets no other greenlet run."""
+    with socket.create_server(("127.0.0.1", 0)) as endless:
+
+        def say():
+            connected, _ = endless.accept()
+            with connected, suppress(OSError):
+                while True:
+                    connected.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
+
+        threading.Thread(target=say, daemon=True).start()
+        url = f"http://127.0.0.1:{endless.getsockname()[1]}/"
+        assert "without end" in post_to(url, Delivery(b"{}", "t=0,v1=0"))

@@ -6,7 +6,8 @@ from hashlib import sha256
 
 import pytest
 
-from siprtmp.web.branches.webhooks import MAX_TRIES, MAX_WAITING, Webhook
+from siprtmp.web.branches.webhooks import Webhook
+from siprtmp.web.resources.deliveries import MAX_OCTETS, MAX_TRIES, MAX_WAITING, Deliveries
 
 EVENTS = ("ringing", "ended")
 
@@ -14,10 +15,11 @@ EVENTS = ("ringing", "ended")
 class Rig:
     def __init__(self):
         self.said = []
-        self.hook = Webhook("secret", EVENTS, bytes, lambda *what: self.said.append(what))
+        self.hook = Deliveries("secret", lambda *what: self.said.append(what))
+        self.webhook = Webhook(self.hook, EVENTS, bytes)
 
     def add(self, event="ringing", **values):
-        self.hook.add({"event": event, **values}, "2026-01-02T03:04:05.678+00:00")
+        self.webhook.add({"event": event, **values}, "2026-01-02T03:04:05.678+00:00")
 
 
 @pytest.fixture
@@ -74,3 +76,10 @@ def test_the_oldest_gives_way_but_not_the_one_under_way(rig):
     assert json.loads(under_way.body)["number"] == 0
     rig.hook.answered("", 0.0)
     assert json.loads(rig.hook.due(0.0, 0.0).body)["number"] == 2
+
+
+def test_the_oldest_gives_way_to_much_content(rig):
+    for i in range(3):
+        rig.add(text=f"{i}" * (MAX_OCTETS // 3))
+    assert len(rig.hook) == 2 and rig.said == [("lost", "too many wait")]
+    assert json.loads(rig.hook.due(0.0, 0.0).body)["text"][0] == "1"
