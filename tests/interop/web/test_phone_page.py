@@ -106,6 +106,11 @@ def hears(browser, tone):
     browser.wait_until(lambda: abs(browser.run(PITCH) - tone) < 10, what="the tone", timeout=60)
 
 
+def records(phone):
+    recording = next(phone.folder.glob("dump-*-dec.wav"))
+    phone.wait_until(lambda: recording.stat().st_size > SECOND, what="sound")
+
+
 def says(browser, text):
     browser.until(f"document.body.textContent.includes({text!r})", text)
 
@@ -156,8 +161,7 @@ def test_a_page_answers_a_phone_and_transfers_it(start, server, page, phone):
     desk.wait_event("CALL_ESTABLISHED")
     says(page, "Transferred")
     server.wait_status({"calls": 0, "browsers": 0, "proxied_dialogs": 1})
-    recording = next(desk.folder.glob("dump-*-dec.wav"))
-    desk.wait_until(lambda: recording.stat().st_size > SECOND, what="sound")
+    records(desk)
     desk.hangup()
     desk.wait_event("CALL_CLOSED")
     samples, rate = desk.heard()
@@ -220,6 +224,40 @@ def test_pages_meet_in_a_room(server, page):
     other.close()
     page.until(f"!{TILE}", "no tile")
     server.wait_status({"room_members": 1})
+
+
+@pytest.mark.needs("baresip", "chromium", "firefox-esr")
+def test_firefox_calls_a_phone_and_a_page(start, server, page, phone):
+    """It has VP8 and no H.264: each hears the other, and pages see each other, whoever calls."""
+    fox = sign_in(start(DrivenBrowser, address(server), "firefox"), "carol", 710)
+    fox.fill("Number or address", f"bob@{server.sip}")
+    phone.wait_event("CALL_ESTABLISHED")
+    hears(fox, 900)
+    records(phone)
+    fox.press("Hang up")
+    phone.wait_event("CALL_CLOSED")
+    samples, rate = phone.heard()
+    assert tone_fraction(trimmed(samples, rate), rate, 710) > 0.9
+    fox.run("window.heard = null")
+    fox.fill("Number or address", "alice")
+    says(page, "carol calls")
+    page.press("Answer")
+    for each, tone in ((page, 710), (fox, WHISTLED)):
+        says(each, "In a call")
+        hears(each, tone)
+        sees(each, "blue")
+    assert fox.faults() == []
+    fox.press("Hang up")
+    says(page, "Ended: they hung up")
+    page.fill("Number or address", "carol")
+    says(fox, "alice calls")
+    fox.press("Answer")
+    for each in (page, fox):
+        says(each, "In a call")
+        sees(each, "blue")
+    page.press("Hang up")
+    says(fox, "Ended: they hung up")
+    server.wait_status({"calls": 0, "browsers": 0})
 
 
 @pytest.mark.needs("chromium")

@@ -25,6 +25,10 @@ export const capture = (picture) => ask(picture).catch((error) => {
   return ask(false);
 });
 
+/** The codecs of a picture that this browser plays, such as VP8: some have no H264. @returns {string[]} */
+export const playable = () =>
+  [...new Set(RTCRtpReceiver.getCapabilities("video").codecs.map(({ mimeType }) => mimeType.replace("video/", "")))];
+
 /** One connection to the gateway: it sends the tracks of a stream, or receives. */
 export class Way extends EventTarget {
   /**
@@ -48,20 +52,23 @@ export class Way extends EventTarget {
 
   /** Send what the user says and shows. @param {MediaStream} stream @param {string} codec of its picture, "" for any */
   async send(stream, codec = "") {
-    const wanted = [`video/${codec}`, "video/rtx"];
-    const codecs = RTCRtpSender.getCapabilities("video").codecs.filter(({ mimeType }) => wanted.includes(mimeType));
-    for (const track of stream.getTracks()) {
-      const line = this.connection.addTransceiver(track, { direction: "sendonly", streams: [stream] });
-      if (codec && track.kind === "video") line.setCodecPreferences(codecs);
-    }
+    for (const track of stream.getTracks())
+      this.add(track, { direction: "sendonly", streams: [stream] }, codec);
     return this.begin();
   }
 
-  /** Receive what others say and show. */
-  async receive() {
+  /** Receive what others say and show. @param {string} codec of their picture, "" for any */
+  async receive(codec = "") {
     for (const kind of ["audio", "video"])
-      this.connection.addTransceiver(kind, { direction: "recvonly" });
+      this.add(kind, { direction: "recvonly" }, codec);
     return this.begin();
+  }
+
+  add(what, about, codec) {
+    const line = this.connection.addTransceiver(what, about), wanted = [`video/${codec}`, "video/rtx"];
+    if (!codec || line.receiver.track.kind === "audio") return;
+    const known = RTCRtpReceiver.getCapabilities("video").codecs;
+    line.setCodecPreferences(known.filter(({ mimeType }) => wanted.includes(mimeType)));
   }
 
   async begin() {

@@ -1,6 +1,6 @@
 /** The phone: views of the tree's calls, streams and logins. It uses `/tree` and nothing else. */
 import { Resources } from "/tree.js";
-import { capture, devices, Way } from "./media.js";
+import { capture, devices, playable, Way } from "./media.js";
 import { attempt, begin, button, field, here, learn, make, nameOf, notice, press, proofOf, say, treeAddress, viewsOf } from "./parts.js";
 import { Room } from "./room.js";
 import { TABLES } from "./words.js";
@@ -32,7 +32,7 @@ class Phone extends EventTarget {
     this.signOut();
     const proof = proofOf(name, password);
     const tree = new Resources(treeAddress(proof));
-    const enter = () => tree.put(`/login/${whole}`, { name, audio: true, video: true });
+    const enter = () => tree.put(`/login/${whole}`, { name, audio: true, video: true, plays: playable() });
     try {
       await enter();
       await tree.subscribe("/login", () => this.lookForPeople());
@@ -145,13 +145,21 @@ class Phone extends EventTarget {
     this.call = { id: "", row, own, room, ways: way, chat: [], shared: null, isHeld: false };
     way.play.addEventListener("track", () => this.changed("call"));
     try {
-      await way.play.receive();
-      await way.publish.send(room ? new MediaStream(own.getAudioTracks()) : own);
+      const codec = await this.codecFor(this.other);
+      await way.play.receive(codec);
+      await way.publish.send(room ? new MediaStream(own.getAudioTracks()) : own, codec);
     } catch (error) {
       this.finish("");
       throw error;
     }
     this.changed("call");
+  }
+
+  /** The codec for the pictures of a call: VP8 with a page that plays no H264, "" for any else. */
+  async codecFor(address) {
+    const [login] = address.replace(/^.*?(?:sips?|tel):/, "").split(/[:;>]/);
+    const { plays } = await this.tree.get(`/login/${login}`).catch(() => ({}));
+    return Array.isArray(plays) && !plays.includes("H264") ? "VP8" : "";
   }
 
   /** Give an offer to the gateway, for the stream of the own name. */
