@@ -37,7 +37,7 @@ def test_obs_publishes(start, server):
     server.joined(2)
     screen = start(Xvfb)
     obs = start(Obs, screen.display, server.url("").rstrip("/"), "obs")
-    players[0].wait_until(lambda: players[0].output.count("video") > 1.5 * FPS, what="some frames")
+    players[0].wait_until(lambda: players[0].output.count("video") > 3 * FPS, what="some frames")
     assert obs.leave() == players[0].finish() == 0 and players[1].finish() in (0, 2)
     got, recorded = without_end(media(players[0].file)), without_end(media(obs.recording))
     assert media(players[1].file) == got
@@ -50,7 +50,8 @@ def test_obs_publishes(start, server):
             stored = stored[stored.index(streamed[2], 2) - 2 :]
         else:
             streamed = streamed[streamed.index(stored[2], 2) - 2 :]
-        assert len(streamed) > FPS and streamed[2:] == stored[2 : len(streamed)]
+        both = min(len(streamed), len(stored))  # it ends neither at the same frame
+        assert both > FPS and streamed[2:both] == stored[2:both]
     pictures = bodies(got, 9)
     assert is_sequence_header(pictures[0])
     keys = [at for at, body in enumerate(pictures[1:]) if is_key_frame(body)]

@@ -117,25 +117,12 @@ def test_nothing_is_done_once_it_is_closed(made):
 
 @pytest.mark.sources
 def test_the_loop_sleeps_after_work_that_took_more_than_a_slice(made, monkeypatch):
-    """The last piece may end after the slice: nothing waits then, and the loop must not turn."""
+    """The last piece may end after the slice: nothing waits then, and the loop must not turn.
+
+    Counted turns would be those of others too, and few where no core is free.
+    """
     monkeypatch.setattr(host_scheduler, "SLICE", -1.0)
     done = Event()
     made.add("a", pieces(1, done.set))
     assert done.wait(PATIENCE)
-    assert turns_of_the_loop(0.05) < 20
-
-
-def turns_of_the_loop(seconds):
-    """How often the loop of this thread turns in so much time; thousands where it never sleeps."""
-    count = 0
-
-    def turned():
-        nonlocal count
-        count += 1
-
-    watcher = gevent.get_hub().loop.prepare(ref=False)
-    watcher.start(turned)
-    gevent.sleep(seconds)
-    watcher.stop()
-    watcher.close()
-    return count
+    assert not made._waker.active and not made._server.active
