@@ -13,7 +13,7 @@ from rtclab.load.figures.health import Health
 from rtclab.load.figures.stamp import Stamp
 from rtclab.load.figures.tally import AUDIO, VIDEO, State, Tally
 from rtclab.load.figures.totals import Totals
-from rtclab.load.figures.verdict import Exit, Limits
+from rtclab.load.figures.verdict import Exit, Limits, said
 
 
 def connected(name="client_0", asked=0.0, at=0.1):
@@ -278,6 +278,15 @@ def test_where_nobody_answers_there_is_nothing_to_judge():
     tally.fail("Connection refused", refused=True)
     course = Course(1, Limits(), interval=0.1, life=5.0)
     assert course.finish(Totals.of([tally])).code is Exit.UNREACHABLE
+
+
+def test_a_server_that_has_accepted_nobody_yet_has_held_nobody():
+    tally = Tally("client_0")
+    tally.begin(0.0)
+    course = Course(1, Limits(), interval=0.1, life=5.0)
+    found = Totals.of([tally])
+    assert course.finish(found).code is Exit.UNREACHABLE
+    assert said(found) == "no client was accepted in the time of the run"
 
 
 @pytest.mark.parametrize("text", ["", "5", "5/", "/5", "5/0", "5/6", "x/y", "5/-1"])

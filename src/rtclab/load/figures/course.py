@@ -120,6 +120,6 @@ class Course:
             self.verdict = self._limits.judge(window, self._health)
             if self._ramp is None:
                 self.steps.append(Step(self.aim, self.verdict, window, self._health))
-        if not totals.is_up and totals.clients and self.verdict.code is not Exit.HELD:
+        if not totals.is_up and totals.clients:
             self.verdict = Verdict(Exit.UNREACHABLE, self.verdict.reasons)
         return self.verdict

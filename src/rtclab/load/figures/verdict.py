@@ -76,7 +76,9 @@ class Verdict:
 
 
 def said(window: Totals) -> str:
-    """The most frequent reasons of clients that have gone."""
+    """The most frequent reasons of clients that have gone; that none was accepted, if none has."""
+    if not window.reasons:
+        return "no client was accepted in the time of the run"
     found = [f"{count} x {reason}" for reason, count in window.reasons.most_common(3)]
     more = len(window.reasons) - len(found)
     return "; ".join(found) + (f"; and {more} others" if more else "")
