@@ -16,6 +16,7 @@ from p2psip.nat.ice_candidate import (
     IceCandidate,
     TcpBase,
     TcpType,
+    priority,
     tcp_preference,
 )
 from p2psip.nat.ice_checklist import PairState
@@ -177,6 +178,8 @@ def test_a_restart_keeps_its_connection_and_closes_the_old_one():
     network = TcpNetwork((ACTIVE, PASSIVE))
     network.connect()
     (old,) = network.left.wires
+    network.intrude(network.right, b"")  # one that is not in use is closed at once
+    assert len(network.right.wires) == 2
     for side in network.sides:
         side.agent.restart(network.now)
         side.agent.gathered()
@@ -336,6 +339,14 @@ def test_a_connection_that_is_not_opened_fails_its_pair():
     refused.agent.tick(0.0)
     refused.agent.disconnected(*refused.flow, 0.1)
     assert refused.pair.state is PairState.FAILED
+    refused.agent.tick(0.1)
+    valid = TcpPeer()
+    valid.agent.tick(0.0)
+    valid.agent.connected(*valid.flow)
+    (request,) = valid.said()
+    valid.say(valid.ours.answer(request, ("192.0.2.1", 40_000)))
+    valid.agent.disconnected(*valid.flow, 0.3)  # before it was nominated
+    assert valid.pair.state is PairState.FAILED
     silent.agent.tick(0.0)
     assert silent.agent.connections.deadline == 10.0
     silent.agent.tick(10.0)
@@ -347,7 +358,7 @@ def test_a_connection_that_is_not_opened_fails_its_pair():
 def test_a_peer_that_connects_is_learnt_from_its_check():
     """Covers RFC 6544 §7.2 [framed-for-its-life], §11.1 [checks-come-by-any-connection].
 
-    Covers RFC 6544 §7.2 [connections-are-accepted].
+    Covers RFC 6544 §7.2 [connections-are-accepted], §11.1 [passive-waits].
     """
     peer = TcpPeer(TcpType.PASSIVE)
     peer.agent.accepted(*peer.flow, 0.1)
@@ -366,6 +377,9 @@ def test_a_peer_that_connects_is_learnt_from_its_check():
     assert nominating.get(IceType.USE_CANDIDATE) == b"" and peer.agent.selected is None
     peer.say(peer.ours.answer(nominating, peer.flow[0][:2]), 0.8)
     assert peer.agent.selected is peer.pair
+    nobody = peer.flow[0], ("192.0.2.9", 1)
+    peer.agent.connections.send(b"to one that has not connected", *nobody, 0.9)
+    assert peer.orders() == []
     peer.check()  # later, too
     assert peer.said()[0].kind is StunClass.SUCCESS
 
@@ -417,6 +431,8 @@ def test_candidates_of_tcp_are_ranked_and_written():
     assert udp.priority > server.priority > active.priority > passive.priority > relay.priority
     assert active.foundation == passive.foundation != udp.foundation
     assert IceCandidate.parse(str(active)) == active
+    types = [priority(kind, 0, is_tcp=True) >> 24 for kind in CandidateType]
+    assert types == [96, 80, 70, 0]
 
 
 def test_the_rest_of_a_preference_tells_addresses_apart():
@@ -432,6 +448,9 @@ def test_the_rest_of_a_preference_tells_addresses_apart():
     assert preferences == [(4, 8191), (4, 8190), (4, 8189), (4, 8191), (2, 8191)]
     assert made[-1].related == base and made[-2].related == ("192.0.2.1", 9)
     assert tcp_preference(CandidateType.HOST, TcpType.PASSIVE, -7) == 4 << 13
+    kinds = CandidateType.HOST, CandidateType.RELAYED, public
+    table = [[tcp_preference(kind, each, 0) >> 13 for each in TcpType] for kind in kinds]
+    assert table == [[6, 4, 2], [6, 4, 2], [4, 2, 6]]
 
 
 def test_simultaneous_open_and_unknown_directions_are_left_out():
