@@ -242,9 +242,11 @@ def test_a_url_is_told_by_plain_http(posted):
     said = {"url": service.url}
     assert ask("SUBSCRIBE", "/room?persistent=true", said)[0] == 401
     assert ask("SUBSCRIBE", "/room", said, **ann)[0] == 409
-    status, headers, body = ask("SUBSCRIBE", "/room?persistent=true", said, **ann)
+    secret = {"secret": "s" * 16}
+    status, headers, body = ask("SUBSCRIBE", "/room?persistent=true", said | secret, **ann)
     made = json.loads(body)
-    assert status == 201 and headers["Location"] == f"/tree/subscription/{made['id']}"
+    assert status == 201 and "secret" not in made
+    assert headers["Location"] == f"/tree/subscription/{made['id']}"
     assert "SUBSCRIBE" in site.http("BREW", "/tree/room", **ann)[1].get("Allow", "SUBSCRIBE")
     for wrong in ([], {}, {"url": 1}, {"url": service.url, "secrets": "x"}, {"url": "ftp://x/"}):
         assert ask("SUBSCRIBE", "/room", wrong, **ann)[0] == 400

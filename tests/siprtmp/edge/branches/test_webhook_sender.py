@@ -82,12 +82,13 @@ def test_a_users_url_is_posted_to_at_an_admitted_address_alone(service, monkeypa
     address = "127.0.0.2"  # which the list has, though nobody listens there
     assert "refused" in post_to(by_name, delivery, listed) and not service.heard
     address, asked[:] = "127.0.0.1", []
-    service.statuses = [302]
+    service.statuses = [302, 300, 200]
     here = ToldHosts([f"127.0.0.1:{port}"])
     assert post_to(by_name, delivery, here) == "status 302"
     assert asked == ["crm.example"] and len(service.heard) == 1
     assert service.heard[0][1]["Host"] == f"crm.example:{port}"
-    assert not post_to(by_name, delivery, here)
+    assert post_to(by_name, delivery, here) == "status 300"
+    assert not post_to(by_name, delivery, here)  # 200
 
 
 def test_an_answer_without_end_is_not_read_to_the_end(monkeypatch):

@@ -18,6 +18,9 @@ def test_no_address_of_the_inside_is_admitted_by_a_name_or_by_all_networks(addre
     hosts = ToldHosts(["crm.example", "0.0.0.0/0", "::/0"])
     assert not hosts.admits("crm.example", address, 443)
     assert not hosts.admits(address, address, 443)
+    assert hosts.admits("crm.example", "8.8.8.8", 443)
+    assert not hosts.admits("crm.example", "8.8.8.8", 444)
+    assert ToldHosts(["crm.example"]).admits("crm.example", "8.8.8.8", 443)
 
 
 @pytest.mark.parametrize("address", OUTSIDE)

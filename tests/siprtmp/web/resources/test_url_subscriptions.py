@@ -175,6 +175,9 @@ def test_a_subscription_ends_with_its_connection_by_unsubscribe_and_by_410(rig):
     assert ask(rig, rig.bob, **said).status == 204
     assert refusal(ask, rig, rig.bob, **said) == 404
     last = subscribe(rig)
+    rig.tree.notify(CALL, value(0), rig.bob)
+    rig.taken(last)
+    assert not last.is_over
     rig.tree.notify(CALL, value(1), rig.bob)
     rig.taken(last, GONE)
     assert last.is_over and not len(rig.urls) and not len(rig.tree._subscriptions)
@@ -182,6 +185,10 @@ def test_a_subscription_ends_with_its_connection_by_unsubscribe_and_by_410(rig):
     assert rig.woken[-1] == last.id
     rig.tree.notify(CALL, value(2), rig.bob)
     assert not rig.taken(last)
+    last = subscribe(rig)
+    rig.tree.delete(CALL, rig.bob)
+    rig.taken(last)
+    assert last.is_over
 
 
 def test_what_waits_is_posted_when_the_resource_has_ended(rig):
