@@ -50,6 +50,7 @@ from siprtmp.media.translate.audio_formats import (
 from siprtmp.media.translate.video_tag import H264, VP8
 from siprtmp.media.video_lines import VideoPlan
 
+NO_CODEC: Final = "Not Acceptable Here"  # Source: RFC 3261 §21.4.26
 # RFC 4733 §2.5.1.1 [events-offered]
 DTMF: Final = Codec("telephone-event", 8000, payload_type=DTMF_PAYLOAD_TYPE, fmtp="0-15")
 # RFC 4733 §2.2.1, for phones that take events by the clock of their audio alone: Field §"Events by
@@ -202,7 +203,7 @@ def refusal(theirs: SessionDescription, srtp: SrtpTerms = PLAIN) -> RemoteError:
     kept_out = SECURE if not srtp.answers else () if srtp.plain else PROTOCOLS
     is_kept_out = bool(sounds) and all(each.protocol in kept_out for each in sounds)
     # RFC 3261 §13.3.1.3 [488-for-the-offer]
-    reason = srtp.refusal if is_kept_out else "Not Acceptable Here"
+    reason = srtp.refusal if is_kept_out else NO_CODEC
     return RemoteError(fault) if fault else RemoteError(reason, 488)
 
 
@@ -253,7 +254,7 @@ def offer(names: Sequence[str], ours: Endpoint, *, unnamed: bool = False) -> Ses
     if ours.video is not None and (pictures := _pictures(names, ours)):
         lines.append(video_lines.line(pictures, ours.offering("video", ours.video)))
     if not lines:
-        raise RemoteError("Not Acceptable Here", 488)
+        raise RemoteError(NO_CODEC, 488)
     return make_offer(lines, ours.origin, ours.host)
 
 

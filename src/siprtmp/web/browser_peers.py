@@ -15,6 +15,7 @@ from rtmplite.errors import RemoteError as RtmpError
 from rtmplite.live.streams import Framing, LivePlayer, LiveStream, Viewer
 from siprtmp.calls.metadata import DATA, on_metadata
 from siprtmp.media.browser_transport import BrowserTransport
+from siprtmp.media.sdp_map import NO_CODEC
 from siprtmp.media.session import MediaSession, Publish
 from siprtmp.media.session_log import MediaLog
 from siprtmp.media.sink import VIDEO, MediaSink
@@ -102,7 +103,7 @@ class BrowserPeer(MediaSink):
             self.session.open(self.transport, settings, now)
             self.session.terms.names = self._names(offer)
             by = Signalled((self.transport.at.host,))
-            answer = SessionDescription.parse(self.session.answer(bytes(offer), now, by))
+            answer = self._answered(offer, now, by)
             self._check(offer, answer)
             self.session.settle(b"", now, by)
             self._begin(now)
@@ -110,6 +111,15 @@ class BrowserPeer(MediaSink):
             self.end(error.reason, now)
             raise
         return answer
+
+    def _answered(self, offer: SessionDescription, now: float, by: Signalled) -> SessionDescription:
+        """Answer; where the session refuses in the words of SIP, in those of people."""
+        try:
+            return SessionDescription.parse(self.session.answer(bytes(offer), now, by))
+        except RemoteError as error:
+            if error.reason != NO_CODEC:
+                raise
+            raise RemoteError(f"No audio in common: {self._wanted('audio')}", 488) from None
 
     def end(self, reason: str, now: float) -> None:
         """End the session, also with the browser: RFC 5764 §5.1.  A second time does nothing."""
