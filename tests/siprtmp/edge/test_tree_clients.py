@@ -228,6 +228,32 @@ def test_a_python_client_has_notifications_posted_to_a_url(posted):
         assert ann.get("/subscription", view="children") == []
 
 
+POSTING = """
+import { Resources } from "./resources.mjs";
+const [url, service] = process.argv.slice(2);
+const tree = new Resources(url);
+await tree.put("/room", 0);
+const { id, secret } = await tree.subscribeUrl("/room", service, { persistent: false });
+const own = await tree.children("/subscription");
+await tree.unsubscribeUrl("/room", service);
+console.log(JSON.stringify([own, id, secret.length, await tree.children("/subscription")]));
+tree.close();
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs the Debian package nodejs")
+def test_a_page_has_notifications_posted_to_a_url(posted, tmp_path):
+    site, service = posted
+    (tmp_path / "resources.mjs").write_text(SCRIPT.read_text())
+    (tmp_path / "program.mjs").write_text(POSTING)
+    ann = f"{url(site)}?user=ann&pass=se%3Acret"
+    command = ["node", "--experimental-websocket", "--no-warnings", "program.mjs", ann]
+    with Process(tmp_path, [*command, service.url]) as node:
+        assert node.finish() == 0, node.output
+    own, name, letters, left = json.loads(node.output)
+    assert own == [name] and letters > 20 and left == []
+
+
 def test_a_url_is_told_by_plain_http(posted):
     """Covers Resources §13.1 [url-in-the-content]."""
     site, service = posted
