@@ -113,7 +113,7 @@ class TwoAgents(RuleBasedStateMachine):
                 assert not side.wires
 
     def teardown(self):
-        """Covers RFC 6544 §8 [others-are-closed], §10.1 [media-by-the-connection]."""
+        """Covers RFC 6544 §8 [others-are-closed]."""
         self.network.run(150.0)
         assert self.network.agree(), self.network.states
         for side in self.network.sides:
