@@ -85,6 +85,7 @@ def test_a_call_is_captured_whole(start, tmp_path):
     assert {"connect", "onStatus NetStream.Publish.Start"} <= set(labels(report, "rtmp"))
 
 
+@pytest.mark.sources  # the laboratory reads sources; this process may have what was compiled
 @pytest.mark.needs("baresip", "ffmpeg")
 def test_a_secure_call_is_opened_by_the_keys_of_its_descriptions(start, tmp_path):
     """Each packet of either end is authentic, and has the sound; one changed octet is found."""
@@ -121,6 +122,7 @@ def test_a_secure_call_is_opened_by_the_keys_of_its_descriptions(start, tmp_path
     assert "srtp-tag" in {each.rule for each in found.findings}
 
 
+@pytest.mark.sources  # the laboratory reads sources; this process may have what was compiled
 @pytest.mark.needs("chromium", "ffmpeg")
 def test_the_secrets_of_a_browser_open_its_media(start, tmp_path):
     """What Chromium plays is authentic, both ways; without the secrets it stays closed."""

@@ -228,6 +228,18 @@ def test_a_python_client_has_notifications_posted_to_a_url(posted):
         assert ann.get("/subscription", view="children") == []
 
 
+def test_a_client_chooses_no_host_that_is_not_listed(posted):
+    """Covers Resources §13.2 [listed-hosts-alone]."""
+    site, service = posted
+    with TreeClient(url(site, "ann:se%3Acret@")) as ann:
+        ann.put("/room", 0)
+        for other in ("http://127.0.0.1/", "http://10.0.0.1/", f"http://[::1]:{service.port}/"):
+            with pytest.raises(RemoteError) as caught:
+                ann.subscribe_url("/room", other)
+            assert caught.value.status == 403
+        assert ann.get("/subscription", view="children") == []
+
+
 POSTING = """
 import { Resources } from "./resources.mjs";
 const [url, service] = process.argv.slice(2);
