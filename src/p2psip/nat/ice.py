@@ -253,7 +253,7 @@ class IceAgent:
         return media
 
     def _dismiss(self, base: TcpBase, source: HostPort, now: float) -> None:
-        """Close a connection to what is not our peer: RFC 6544 §7.1."""
+        """Close a connection whose far end is not our peer: RFC 6544 §7.1."""
         self.connections.drop(base, source)
         self.disconnected(base, source, now)
         if base.type is TcpType.ACTIVE:

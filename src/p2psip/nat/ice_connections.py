@@ -181,7 +181,7 @@ class IceConnections:
         return connection is not None and connection.is_valid
 
     def received(self, data: bytes, base: TcpBase, source: HostPort) -> list[bytes]:
-        """Cut what has come into packets: §7.2; RemoteError for what cannot be cut."""
+        """Cut received octets into packets: §7.2.  Raises RemoteError for one too long."""
         connection = self._of.get((base, source))
         # §7.2 [framed-for-its-life]
         return [] if connection is None else connection.reader.put(data)

@@ -73,7 +73,7 @@ class Batch:
         self._times, self._messages = bytearray(AT_ONCE * _CONTROL), bytearray()
 
     def read(self, descriptor: int) -> None:
-        """Take all that waits, up to `AT_ONCE`; OSError for what became of earlier datagrams."""
+        """Take up to `AT_ONCE` waiting datagrams.  Raises OSError if an earlier one was refused."""
         reading = socket.socket(fileno=os.dup(descriptor))
         self.count = 0
         try:
@@ -97,7 +97,7 @@ class Batch:
 
     @property
     def heads(self) -> Iterator[Head]:
-        """The first octets of each, as those of RTP; nonsense for what is shorter."""
+        """The RTP header of each datagram; one shorter than a header gives meaningless numbers."""
         return _HEAD.iter_unpack(memoryview(self._heads)[: self.count * HEAD])
 
     @property

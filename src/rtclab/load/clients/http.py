@@ -56,7 +56,7 @@ def ask(
     headers: Mapping[str, str],
     body: bytes | None = None,
 ) -> HttpReply:
-    """Send a request, and read its answer; RemoteError for what is no HTTP."""
+    """Send a request, and read its answer.  Raises RemoteError if that is not HTTP."""
     connection = HTTPConnection(parts.hostname or "", parts.port or 0)
     connection.sock = connected(parts, tls)
     try:

@@ -1,4 +1,4 @@
-"""One line of what comes by RTP: its loss, its jitter, its frames, and its first key frame.
+"""One medium received by RTP: its loss, its jitter, its frames, and its first key frame.
 
 Implements RFC 3550 §6.4.1 by `p2psip.rtp.reception`.
 
