@@ -36,9 +36,10 @@ from siprtmp.edge.state_folder import StateFolder
 from siprtmp.edge.status import CachedFigures, ProcessFigures, StatusServer, WebApplication
 from siprtmp.edge.web.ice_links import ice_servers
 from siprtmp.edge.web.status_access import StatusAccess
-from siprtmp.edge.web.tree_access import TreeAccess, load_tokens
+from siprtmp.edge.web.tree_access import Identifies, TreeAccess, load_tokens
 from siprtmp.edge.web.tree_side import TreeSide
 from siprtmp.edge.web.tree_store import open_store
+from siprtmp.edge.web.user_service import UserService
 from siprtmp.edge.webrtc_side import WebRtcSide
 from siprtmp.edge.whip_of_all import WhipOfAll
 from siprtmp.edge.whole import Whole, WholeOverview
@@ -176,6 +177,7 @@ class Gateway:
             settings.tree_origin,
             tokens,
             allows_anonymous=self.settings.access.allow_anonymous,
+            service=self._user_service(),
         )
         if hosts := ToldHosts(settings.tree_webhook):
             self._posters = UrlPosters(hosts, os.urandom, self.log, store)
@@ -196,10 +198,16 @@ class Gateway:
         tree.restore_urls(self._knows)
         self.rtmp.neighbours.append(self.tree)
 
+    def _user_service(self) -> Identifies | None:
+        """What decides who a client of the tree is, beside users and tokens of our own."""
+        url = self.settings.resources.tree_auth
+        return None if url is None else UserService(url, os.urandom, self.log).identity
+
     def _knows(self, asker: Asker) -> bool:
         """Whether the user of a subscription with a URL is still one."""
         if asker.by_token:
-            return self.settings.resources.token_key is not None
+            settings = self.settings.resources
+            return settings.token_key is not None or settings.tree_auth is not None
         user, _, realm = (asker.user or "").rpartition("@")
         return self.admission.realm_of(user, realm) == realm
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtmplite.net.settings import FILE, Many, setting, text
-from siprtmp.settings.types import check_mode, check_origin, check_told_host
+from siprtmp.settings.types import check_mode, check_origin, check_service, check_told_host
 from siprtmp.web.resources.mode import DEFAULT_MODE
 
 
@@ -45,4 +45,14 @@ class ResourceSettings:
         note="It needs the extra `web`. A token names its user as `sub`, when it ends as `exp`, "
         "and may name `groups`.",
         example="token.key",
+    )
+    tree_auth: str | None = setting(
+        text("URL"),
+        None,
+        "Ask this web service who clients of resources are, by the token or the name and password "
+        "that they present, unless --token-key or --users knows.",
+        note="It is posted JSON, and answers with the user and its groups, or with 401. Passwords "
+        "go there as they are: use https for another machine.",
+        example="http://127.0.0.1:9000/who",
+        check=check_service,
     )

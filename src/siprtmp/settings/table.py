@@ -584,6 +584,7 @@ class Settings:
             access.publish_key
             or access.play_key
             or any("@" in url for url in urls)
+            or "?" in (self.resources.tree_auth or "")  # with a key of the service
             or any(each.push for each in self.route)  # whose last part is the key of a stream
             or any(each.in_file for each in self.trunk)
             or any(each.in_file for each in self.webhook)
