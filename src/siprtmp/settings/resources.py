@@ -37,6 +37,15 @@ class ResourceSettings:
         example=["crm.example", "192.168.1.7:8080"],
         check=check_told_host,
     )
+    tree_redis: str | None = setting(
+        text("URL"),
+        None,
+        "Share persistent resources with other gateways through this Redis (redis://HOST:PORT/0).",
+        note="It needs the extra `redis`, and replaces the file of resources in the folder "
+        "`state`. Whoever can write there can change them all: give it a password, and no address "
+        "that strangers can reach.",
+        example="redis://:PASSWORD@192.0.2.7:6379/0",
+    )
     token_key: Path | None = setting(
         FILE,
         None,

@@ -579,7 +579,8 @@ class Settings:
     def has_secret(self) -> bool:
         """Whether a file with these settings has passwords or keys itself."""
         relays, access = self.relays, self.access
-        urls = (*relays.push, *relays.pull, self.process.location or "")
+        stores = self.process.location or "", self.resources.tree_redis or ""
+        urls = (*relays.push, *relays.pull, *stores)
         return bool(
             access.publish_key
             or access.play_key

@@ -8,7 +8,7 @@ from support.resources.control import Control
 
 from siprtmp.edge.web.tree_client import TreeClient
 
-MODE = "cruws-r---r---------"  # others may read
+MODE = "cruws-r----r--------"  # others may read
 
 # It knows two tokens, and a password; to some tokens it gives no answer that decides.
 SERVICE = """
