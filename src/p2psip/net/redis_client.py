@@ -29,6 +29,7 @@ def redis_client(url: str) -> Redis:
         pool = ConnectionPool.from_url(
             url,
             connection_class=_Connection,
+            protocol=2,  # whose answers look the same in all versions of redis-py
             socket_timeout=PATIENCE,
             retry=Retry(NoBackoff(), 0),  # it would sleep, and nobody be served meanwhile
         )

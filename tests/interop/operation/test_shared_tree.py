@@ -176,8 +176,8 @@ def test_what_others_have_written_there_does_no_harm(start, place):
     writer.hset(ROWS, mapping={b"\xff": b"{}", b"/x": b"[1]", b"nonsense": b"", b"/call/x": b"7"})
     late = place(port)
     eventually(lambda: late.has("a") == 1)
-    writer.xadd(LOG, {"edits": "nonsense"}, id=f"{late.log._last + 1}-0")
-    writer.hincrby(HEAD, "last", 1)
+    number = writer.hincrby(HEAD, "last", 1)
+    writer.xadd(LOG, {"edits": "nonsense"}, id=f"{number}-0")
     eventually(lambda: late.told == ["tree-away", "tree-back"])
     assert late.ask("PUT", "/a", 2) == 200
     eventually(lambda: here.has("a") == 2)

@@ -141,7 +141,8 @@ class RedisLog:
     def _run(self) -> None:
         while True:
             try:
-                self._load()
+                with self._turn:
+                    self._load()
                 while self._is_there:
                     self._hear()
             except (RedisError, OSError, RemoteError, ValueError) as error:
@@ -152,19 +153,22 @@ class RedisLog:
         """Wait for edits of others; those of this gateway have been applied, as a rule."""
         place = {LOG: f"{self._last}-0"}
         found = self._reader.xread(place, count=BATCH, block=BLOCK_MS)
-        if found:
-            self._take(found[0][1] if isinstance(found, list) else next(iter(found.values()))[0])
-        else:
-            self._check_life(self._reader)
+        with self._turn:
+            if found:
+                self._take(found[0][1])
+            else:
+                self._check_life()
+
+    # What follows is done in turn: by the request whose turn it is, or by the greenlet that reads.
 
     def _catch_up(self) -> None:
         """Read what others have added, now."""
-        self._check_life(self._writer)
+        self._check_life()
         self._take(self._writer.xrange(LOG, f"({self._last}-0", count=BATCH))
 
-    def _check_life(self, client: Any) -> None:
-        life, last = client.hmget(HEAD, "life", "last")
-        if life is None or life.decode() != self._life or int(last) < self._last:
+    def _check_life(self) -> None:
+        life, last = self._writer.hmget(HEAD, "life", "last")
+        if not (life and last) or life.decode() != self._life or int(last) < self._last:
             self._load()
 
     def _take(self, entries: Sequence[tuple[bytes, Mapping[bytes, bytes]]]) -> None:
@@ -183,18 +187,8 @@ class RedisLog:
             self._tree.apply(edit)
 
     def _load(self) -> None:
-        """Read everything, while no request commits."""
-        if self._holder is gevent.getcurrent():
-            self._begin()
-        else:
-            with self._turn:
-                self._begin()
-
-    def _begin(self) -> None:
         """Have what Redis has, and give one that has begun anew what this gateway has."""
         life, last, kept = self._everything()
-        if life == self._life and last < self._last:  # edits have come while we waited
-            life, last, kept = self._everything()
         was_loaded, is_new = self.is_loaded, life != self._life or last < self._last
         own: list[tuple[Path, Held]] = []
         if was_loaded and is_new:
@@ -207,7 +201,7 @@ class RedisLog:
             if not number:
                 self._life = _UNKNOWN
                 raise RemoteError("another gateway gives Redis what it has")
-            self._last = max(self._last, number)
+            self._last = number
         self._is_there = True
         if self._is_failing:
             self._is_failing = False
@@ -224,7 +218,9 @@ class RedisLog:
             together.hgetall(ROWS)
             *_, (life, last), rows = together.execute()
         kept: dict[Path, Held] = {}
-        for path, row in rows.items():
+        for number, (path, row) in enumerate(rows.items()):
+            if not number % BATCH:
+                gevent.sleep(0)  # others must run while there is much to read
             with suppress(RemoteError, UnicodeDecodeError):  # no gateway has written this
                 kept[read_path(path.decode())] = read_row(row.decode())
         return life.decode(), int(last), kept
