@@ -17,12 +17,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import gevent
+from gevent import socket
 from gevent.event import Event
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.connection import Connection, ConnectionPool
 from redis.exceptions import RedisError
+from redis.retry import Retry
 
-from p2psip.errors import RemoteError
+from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic
-from p2psip.net.redis_client import PATIENCE, RETRY_SECONDS, redis_client
 from p2psip.server.domains import Aor
 from p2psip.server.gruu import SECRET
 from p2psip.server.location import Binding, flow_of, flow_text
@@ -33,6 +37,8 @@ from p2psip.transaction.flow import LOCAL
 PREFIX: Final = "p2psip:location:"  # before the user in the name of a hash
 CHANNEL: Final = "p2psip:location"
 KEY: Final = "p2psip:secret"  # where the key of all processes is
+PATIENCE: Final = 2.0  # s for an answer of Redis, and between questions whether it is still there
+RETRY_SECONDS: Final = 1.0
 BATCH: Final = 500  # users asked for at once
 
 Adopt = Callable[[Aor, Sequence[Binding], float], Sequence[Binding]]
@@ -308,6 +314,33 @@ class RedisLocation:
             if until > now:
                 found.append(binding)
         return found
+
+
+def redis_client(url: str) -> Redis:
+    """A client of the Redis at `url`, by sockets of gevent; LocalError for a `url` that is none.
+
+    It connects when it is used first, and tries once.
+    """
+    try:
+        if not url.startswith("redis://"):
+            raise ValueError("neither TLS nor a socket in the file system")
+        pool = ConnectionPool.from_url(
+            url,
+            connection_class=_Connection,
+            protocol=2,  # whose answers look the same in all versions of redis-py
+            socket_timeout=PATIENCE,
+            retry=Retry(NoBackoff(), 0),  # it would sleep, and nobody be served meanwhile
+        )
+    except ValueError as error:
+        raise LocalError("no URL such as redis://192.0.2.7:6379/0") from error
+    return Redis(connection_pool=pool)
+
+
+class _Connection(Connection):
+    """A connection of redis-py by sockets of gevent, so that the others of the loop go on."""
+
+    def _connect(self) -> socket.socket:
+        return socket.create_connection((self.host, self.port), PATIENCE)
 
 
 def _key(aor: Aor) -> str:

@@ -18,7 +18,7 @@ from gevent.lock import Semaphore
 from redis.exceptions import RedisError
 
 from p2psip.errors import RemoteError
-from p2psip.net.redis_client import RETRY_SECONDS, redis_client
+from p2psip.net.location_redis import RETRY_SECONDS, redis_client
 from siprtmp.web.resources.nodes import Held
 from siprtmp.web.resources.path import Path, read_path, write_path
 from siprtmp.web.resources.shared import (
