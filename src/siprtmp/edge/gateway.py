@@ -96,7 +96,7 @@ class Gateway:
         self._http: StatusServer | None = None
         self.tree: TreeSide | None = None
         self._posters: UrlPosters | None = None
-        self._shared: RedisLog | None = None
+        self._tree_log: RedisLog | None = None
         self._control: Control | None = None
         self.webrtc: WebRtcSide | None = None
         self.branches: BranchSide | None = None
@@ -204,7 +204,7 @@ class Gateway:
         if shared is None:
             tree.restore_urls(self._knows)
         else:
-            self._shared = shared
+            self._tree_log = shared
             shared.follow(tree, lambda: tree.restore_urls(self._knows))
         self.rtmp.neighbours.append(self.tree)
 
@@ -388,8 +388,8 @@ class Gateway:
         self._lag.stop()
         if self._http is not None:
             self._http.stop()
-        if self._shared is not None:
-            self._shared.stop()
+        if self._tree_log is not None:
+            self._tree_log.stop()
         if self.tree is not None:
             self.tree.stop()
         if self.state is not None:

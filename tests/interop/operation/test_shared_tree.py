@@ -219,8 +219,8 @@ def test_two_gateways_are_one_tree(start, gateway):
     assert "tree-back" in one.output
 
 
-@pytest.mark.parametrize("url", ["http://localhost", "rediss://localhost", "redis://a:b:c/0"])
-def test_without_a_url_the_gateway_does_not_start(capsys, url):
-    words = ["serve", "--rtmp", "off", "--rtmfp", "off", "--sip", "off", "--http", "127.0.0.1:0"]
-    assert __main__.main([*words, "--tree-redis", url]) == 2
+def test_without_a_url_the_gateway_does_not_start(capsys):
+    words = ["serve", "--rtmfp", "off", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0"]
+    more = ["--sip", "off", "--tree-redis", "rediss://localhost"]
+    assert __main__.main([*words, *more]) == 2
     assert "redis://" in capsys.readouterr().err

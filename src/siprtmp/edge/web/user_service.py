@@ -95,10 +95,12 @@ class UserService:
         except gevent.Timeout as error:
             if error is not timeout:
                 raise
-            return self._fail("no answer in time")
+            self._fail("no answer in time")
+            return None
         except (OSError, HTTPException, LocalError, RemoteError, ValueError) as error:
             words = error.reason if isinstance(error, RemoteError) else str(error)
-            return self._fail(words or type(error).__name__)
+            self._fail(words or type(error).__name__)
+            return None
         if self._is_failing:
             self._is_failing = False
             self._log.event("user-service-back", url=public(self._url))
@@ -135,7 +137,7 @@ class UserService:
         why = OSError("the host has no address")
         for *_, address in found:
             try:
-                return socket.create_connection(address[:2])
+                return socket.create_connection((str(address[0]), place.port))
             except OSError as error:
                 why = error
         raise why

@@ -77,7 +77,7 @@ def identity_of(status: int, content: bytes) -> Identity | Refusal:
     if not isinstance(said, dict):
         raise RemoteError("the answer is no object")
     user, seconds = said.get("user"), said.get("seconds", 0)
-    if not _is_name(user):
+    if not isinstance(user, str) or not _is_name(user):
         raise RemoteError("the answer has no user")
     # Resources §14.2 [roles-are-groups]
     groups = _names(said, "groups") | _names(said, "roles")
