@@ -56,21 +56,7 @@ class RedisLocation:
     def __init__(
         self, url: str, tell: Callable[[str, str], None], *, clock: Callable[[], float] = time.time
     ) -> None:
-        try:
-            if not url.startswith("redis://"):
-                raise ValueError("neither TLS nor a socket in the file system")
-            pools = [
-                ConnectionPool.from_url(
-                    url,
-                    connection_class=_Connection,
-                    socket_timeout=PATIENCE,
-                    retry=Retry(NoBackoff(), 0),  # it would sleep, and nobody be served meanwhile
-                )
-                for _ in range(2)
-            ]
-        except ValueError as error:
-            raise LocalError("no URL such as redis://192.0.2.7:6379/0") from error
-        self._writer, self._reader = (Redis(connection_pool=pool) for pool in pools)
+        self._writer, self._reader = redis_client(url), redis_client(url)
         self._tell, self._clock = tell, clock
         self.secret = os.urandom(SECRET)  # until Redis has told that of the others
         self._node = os.urandom(8).hex()
@@ -328,6 +314,26 @@ class RedisLocation:
             if until > now:
                 found.append(binding)
         return found
+
+
+def redis_client(url: str) -> Redis:
+    """A client of the Redis at `url`, by sockets of gevent; LocalError for a `url` that is none.
+
+    It connects when it is used first, and tries once.
+    """
+    try:
+        if not url.startswith("redis://"):
+            raise ValueError("neither TLS nor a socket in the file system")
+        pool = ConnectionPool.from_url(
+            url,
+            connection_class=_Connection,
+            protocol=2,  # whose answers look the same in all versions of redis-py
+            socket_timeout=PATIENCE,
+            retry=Retry(NoBackoff(), 0),  # it would sleep, and nobody be served meanwhile
+        )
+    except ValueError as error:
+        raise LocalError("no URL such as redis://192.0.2.7:6379/0") from error
+    return Redis(connection_pool=pool)
 
 
 class _Connection(Connection):

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from p2psip.net.clock import monotonic
 from p2psip.stack.routing import is_loopback
@@ -36,9 +36,10 @@ from siprtmp.edge.state_folder import StateFolder
 from siprtmp.edge.status import CachedFigures, ProcessFigures, StatusServer, WebApplication
 from siprtmp.edge.web.ice_links import ice_servers
 from siprtmp.edge.web.status_access import StatusAccess
-from siprtmp.edge.web.tree_access import TreeAccess, load_tokens
+from siprtmp.edge.web.tree_access import Identifies, TreeAccess, load_tokens
 from siprtmp.edge.web.tree_side import TreeSide
-from siprtmp.edge.web.tree_store import open_store
+from siprtmp.edge.web.tree_store import open_log, open_store
+from siprtmp.edge.web.user_service import UserService
 from siprtmp.edge.webrtc_side import WebRtcSide
 from siprtmp.edge.whip_of_all import WhipOfAll
 from siprtmp.edge.whole import Whole, WholeOverview
@@ -62,6 +63,9 @@ from siprtmp.web.resources.told_hosts import ToldHosts
 from siprtmp.web.resources.tree import NO_TREE, Tree
 from siprtmp.web.static_pages import StaticPages
 from siprtmp.web.whip import WhipApplication
+
+if TYPE_CHECKING:
+    from siprtmp.edge.web.tree_redis import RedisLog
 
 BROWSER_APPS: Final = (LIVE, "call", "room", "mixed")  # that have WHIP and WHEP
 CURE: Final = "chmod o-r"  # for a file with a secret
@@ -92,6 +96,7 @@ class Gateway:
         self._http: StatusServer | None = None
         self.tree: TreeSide | None = None
         self._posters: UrlPosters | None = None
+        self._tree_log: RedisLog | None = None
         self._control: Control | None = None
         self.webrtc: WebRtcSide | None = None
         self.branches: BranchSide | None = None
@@ -176,11 +181,14 @@ class Gateway:
             settings.tree_origin,
             tokens,
             allows_anonymous=self.settings.access.allow_anonymous,
+            service=self._user_service(),
         )
+        shared = None if settings.tree_redis is None else open_log(settings.tree_redis, self.log)
         if hosts := ToldHosts(settings.tree_webhook):
             self._posters = UrlPosters(hosts, os.urandom, self.log, store)
         urls = None if self._posters is None else self._posters.urls
-        tree = Tree(os.urandom, settings.tree_mode, store=store, urls=urls)
+        own = store if shared is None else None
+        tree = Tree(os.urandom, settings.tree_mode, store=own, urls=urls, shared=shared)
         self.tree = TreeSide(tree, access, os.urandom, self.log, store)
         if self.branches is not None:
             if urls is not None:
@@ -193,13 +201,23 @@ class Gateway:
         if self.webrtc is not None:
             sessions, apps = self.webrtc.sessions, self._browser_apps()
             tree.mount("media", MediaBranch(sessions, apps, self.rtmp.admits))
-        tree.restore_urls(self._knows)
+        if shared is None:
+            tree.restore_urls(self._knows)
+        else:
+            self._tree_log = shared
+            shared.follow(tree, lambda: tree.restore_urls(self._knows))
         self.rtmp.neighbours.append(self.tree)
+
+    def _user_service(self) -> Identifies | None:
+        """What decides who a client of the tree is, beside users and tokens of our own."""
+        url = self.settings.resources.tree_auth
+        return None if url is None else UserService(url, os.urandom, self.log).identity
 
     def _knows(self, asker: Asker) -> bool:
         """Whether the user of a subscription with a URL is still one."""
         if asker.by_token:
-            return self.settings.resources.token_key is not None
+            settings = self.settings.resources
+            return settings.token_key is not None or settings.tree_auth is not None
         user, _, realm = (asker.user or "").rpartition("@")
         return self.admission.realm_of(user, realm) == realm
 
@@ -370,6 +388,8 @@ class Gateway:
         self._lag.stop()
         if self._http is not None:
             self._http.stop()
+        if self._tree_log is not None:
+            self._tree_log.stop()
         if self.tree is not None:
             self.tree.stop()
         if self.state is not None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtmplite.net.settings import FILE, Many, setting, text
-from siprtmp.settings.types import check_mode, check_origin, check_told_host
+from siprtmp.settings.types import check_mode, check_origin, check_service, check_told_host
 from siprtmp.web.resources.mode import DEFAULT_MODE
 
 
@@ -37,6 +37,15 @@ class ResourceSettings:
         example=["crm.example", "192.168.1.7:8080"],
         check=check_told_host,
     )
+    tree_redis: str | None = setting(
+        text("URL"),
+        None,
+        "Share persistent resources with other gateways through this Redis (redis://HOST:PORT/0).",
+        note="It needs the extra `redis`, and replaces the file of resources in the folder "
+        "`state`. Whoever can write there can change them all: give it a password, and no address "
+        "that strangers can reach.",
+        example="redis://:PASSWORD@192.0.2.7:6379/0",
+    )
     token_key: Path | None = setting(
         FILE,
         None,
@@ -45,4 +54,14 @@ class ResourceSettings:
         note="It needs the extra `web`. A token names its user as `sub`, when it ends as `exp`, "
         "and may name `groups`.",
         example="token.key",
+    )
+    tree_auth: str | None = setting(
+        text("URL"),
+        None,
+        "Ask this web service who clients of resources are, by the token or the name and password "
+        "that they present, unless --token-key or --users knows.",
+        note="It is posted JSON, and answers with the user and its groups, or with 401. Passwords "
+        "go there as they are: use https for another machine.",
+        example="http://127.0.0.1:9000/who",
+        check=check_service,
     )

@@ -579,11 +579,13 @@ class Settings:
     def has_secret(self) -> bool:
         """Whether a file with these settings has passwords or keys itself."""
         relays, access = self.relays, self.access
-        urls = (*relays.push, *relays.pull, self.process.location or "")
+        stores = self.process.location or "", self.resources.tree_redis or ""
+        urls = (*relays.push, *relays.pull, *stores)
         return bool(
             access.publish_key
             or access.play_key
             or any("@" in url for url in urls)
+            or "?" in (self.resources.tree_auth or "")  # with a key of the service
             or any(each.push for each in self.route)  # whose last part is the key of a stream
             or any(each.in_file for each in self.trunk)
             or any(each.in_file for each in self.webhook)

@@ -15,6 +15,7 @@ from p2psip.sip.address import Address as SipAddress
 from p2psip.sip.uri import Uri
 from rtmplite.errors import LocalError
 from rtmplite.net.addresses import parse
+from rtmplite.net.server.hooks import service
 from rtmplite.net.server.settings import Address, Listener
 from rtmplite.net.settings import Many, Number, SettingType
 from siprtmp.web.resources.mode import Mode
@@ -177,6 +178,14 @@ def check_origin(origin: str) -> None:
 def check_told_host(text: str) -> None:
     """Raise ValueError for a text that is no entry of the hosts that may be told."""
     ToldHost.parse(text)
+
+
+def check_service(url: str) -> None:
+    """Raise ValueError for a text that is no URL of a web service."""
+    try:
+        service(url)
+    except (LocalError, ValueError, UnicodeError):
+        raise ValueError(f"{url!r} is not http://HOST[:PORT]/PATH") from None
 
 
 def check_sip(text: str) -> None:

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from rtmplite.errors import LocalError
-from rtmplite.net.server.hooks import service
 from rtmplite.net.settings import STRING, Choice, Many, SettingType, required, rows, setting, text
 from siprtmp.operation.arguments import did_you_mean
+from siprtmp.settings.types import check_service
 
 SECRET: Final = "WEBHOOK_SECRET"  # the environment variable
 EVENTS: Final = (
@@ -41,10 +40,7 @@ class Events(Many[str]):
 
 
 def _url(url: str) -> str:
-    try:
-        service(url)
-    except (LocalError, ValueError, UnicodeError):
-        raise ValueError(f"{url!r} is not http://HOST[:PORT]/PATH") from None
+    check_service(url)
     return url
 
 

@@ -9,7 +9,8 @@ import pytest
 from gevent.queue import Queue
 from interop.phones.test_registrar import Place
 from support.limits import Clock, patience
-from support.peers.process import Process, free_port, require, tcp_answers
+from support.peers.process import free_port
+from support.peers.redis_server import RedisServer
 from support.peers.sip_server import SipServer
 from support.sip.cores import TakesAll
 
@@ -31,20 +32,6 @@ MESSAGE = (
     b"CSeq: 1 MESSAGE\r\nMax-Forwards: 70\r\nContent-Length: 0\r\n\r\n"
 )
 BOB = Uri.parse("sip:bob@example.com")
-
-
-class RedisServer(Process):
-    """A Redis that keeps nothing on disk: when it is killed, it forgets all."""
-
-    def __init__(self, folder, port=0):
-        program = require("redis-server", "redis-server")
-        self.port = port or free_port()
-        options = {"port": self.port, "bind": "127.0.0.1", "save": "", "appendonly": "no"}
-        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        super().__init__(folder, [program, *words])
-
-    def is_ready(self):
-        return tcp_answers(self.port)
 
 
 class Node(TakesAll):

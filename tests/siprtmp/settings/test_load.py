@@ -100,6 +100,8 @@ OPTIONS = [
     ("tree-webhook", ["a.example"], '["a.example"]', ("a.example",)),
     ("tree-origin", ["https://a.example"], '["https://a.example"]', ("https://a.example",)),
     ("token-key", ["/etc/t.key"], '"/etc/t.key"', Path("/etc/t.key")),
+    ("tree-redis", ["redis://a"], '"redis://a"', "redis://a"),
+    ("tree-auth", ["http://a/who"], '"http://a/who"', "http://a/who"),
     ("log-level", ["debug"], '"debug"', "debug"),
     ("log-format", ["json"], '"json"', "json"),
 ]
@@ -189,7 +191,8 @@ def test_the_example_is_good_and_says_the_defaults(tmp_path):
         "rtmfp_redirect_to",
         "rtmfp_overflow_to",
         "shared",
-        *("capture", "call_records", "tree_origin", "tree_webhook", "token_key"),
+        *("capture", "call_records", "tree_origin", "tree_webhook", "tree_auth", "tree_redis"),
+        "token_key",
         *TABLES,
     }
 

@@ -28,11 +28,13 @@ BASIC = "Basic " + b64encode(b"ann:se:cret").decode()
 class Site:
     """A listener with a tree; `told` are the hosts that notifications may be posted to."""
 
-    def __init__(self, tokens=None, *, is_open=True, told=()):
-        admission = Admission(False, None, USERS)
+    def __init__(self, tokens=None, *, is_open=True, told=(), admission=None, service=None):
+        admission = admission or Admission(False, None, USERS)
         status = StatusAccess(["gw.example"], is_open=is_open, admission=admission)
         origins = ["https://friends.example"]
-        access = TreeAccess(status, admission, origins, tokens, allows_anonymous=False)
+        access = TreeAccess(
+            status, admission, origins, tokens, allows_anonymous=False, service=service
+        )
         numbers = count(1)
         self.posters = UrlPosters(ToldHosts(told), os.urandom, Log("t")) if told else None
         urls = None if self.posters is None else self.posters.urls

@@ -32,9 +32,9 @@ def value(data):
     return Entity(JSON, data)
 
 
-def new_tree(mode=DEFAULT_MODE, limits=None, store=None, urls=None):
+def new_tree(mode=DEFAULT_MODE, limits=None, store=None, urls=None, shared=None):
     numbers = count(1)
-    return Tree(lambda size: next(numbers).to_bytes(size), mode, limits, store, urls)
+    return Tree(lambda size: next(numbers).to_bytes(size), mode, limits, store, urls, shared)
 
 
 def client(tree, user=None, *groups, name=None, host="192.0.2.7"):

@@ -155,6 +155,12 @@ def post(
     The body of an answer is not read, nor more than `MAX_HEAD` bytes.  Raises RemoteError if it is
     not HTTP, and OSError.
     """
+    connected.sendall(request(place, body, fields))
+    return _answer(connected)
+
+
+def request(place: Service, body: bytes, fields: Mapping[str, str]) -> bytes:
+    """A POST of a content with these header fields, the only request of its connection."""
     # RFC 9112 §3.2 [client-says-host] [host-of-the-url]
     # RFC 9112 §6.3 [length-is-told] [length-or-chunks] [not-chunked]
     # RFC 9112 §9.6 [close-is-announced]
@@ -164,8 +170,7 @@ def post(
         f"Content-Length: {len(body)}\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n"
     )
     # RFC 9112 §2.2 [nothing-around-a-request]
-    connected.sendall(head.encode("latin-1") + body)
-    return _answer(connected)
+    return head.encode("latin-1") + body
 
 
 def _answer(connected: socket.socket) -> tuple[int, str]:

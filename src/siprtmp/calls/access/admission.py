@@ -62,7 +62,7 @@ class Admission:
         for query in queries if users is not None else ():
             user = fields(query).get("user", "")
             if user and users is not None:
-                verdict = self._guarded(host, user, partial(users.proves, query), now)
+                verdict = self.guarded(host, user, partial(users.proves, query), now)
                 if verdict is not Admitted.NO:
                     return verdict
         return Admitted.NO
@@ -83,9 +83,21 @@ class Admission:
         users = self._credentials
         if users is None or not (user and password):
             return Admitted.NO
-        return self._guarded(host, user, partial(users.knows, user, password), now)
+        return self.guarded(host, user, partial(users.knows, user, password), now)
 
-    def _guarded(self, host: str, user: str, proves: Callable[[], bool], now: float) -> Admitted:
+    def stranger(self, query: str) -> tuple[str, str] | None:
+        """The name and the password of a query, if none of our users has that name."""
+        said = fields(query)
+        user, password = said.get("user", ""), said.get("pass", said.get("password", ""))
+        if not (user and password) or any(map(self._is_named, (user, unquote(user)))):
+            return None
+        return unquote(user), unquote(password)
+
+    def _is_named(self, user: str) -> bool:
+        users = self._users
+        return users is not None and any(users.has(user, realm) for realm in users.realms)
+
+    def guarded(self, host: str, user: str, proves: Callable[[], bool], now: float) -> Admitted:
         """Check a proof, unless this host or user has had too many wrong ones."""
         host, user = rate_limit_key(host), unquote(user)
         if self._guesses.wait(host, user, now):

@@ -5,7 +5,8 @@ Implements Resources §9.
 Own design: a client proves its user by HTTP Basic, by `?user=NAME&pass=PASSWORD`, or by a token
 (a JWT), as a Bearer, as `?token=` or, from a page, as the second subprotocol of its
 WebSocket.  Without any it is anonymous, where the listener serves such clients.  A browser adds
-Basic by itself, so a request that a page of another site has made counts for nothing.
+Basic by itself, so a request that a page of another site has made counts for nothing.  A web
+service may decide what the gateway cannot: tokens without a key for them, and unknown names.
 """
 
 from base64 import b64decode
@@ -21,10 +22,10 @@ from siprtmp.edge.web.status_access import MAX_PROOF, StatusAccess
 from siprtmp.operation.arguments import ConfigError, needs_extra
 from siprtmp.web.asking_host import source_of
 from siprtmp.web.resources.asker import Asker
+from siprtmp.web.resources.proofs import MAX_GROUPS, Identity, Proof
 
 BEARER: Final = "bearer."  # how the subprotocol begins that is a token
 MAX_TOKEN: Final = 4096  # letters
-MAX_GROUPS: Final = 32
 _SYMMETRIC: Final = ("HS256", "HS384", "HS512")
 _PUBLIC: Final = ("RS256", "ES256", "EdDSA")
 _LEAST_SECRET: Final = 32  # octets of a secret, as many as the hash has
@@ -32,9 +33,15 @@ _LEAST_SECRET: Final = 32  # octets of a secret, as many as the hash has
 Proves = Callable[[str], tuple[str, frozenset[str]]]
 """Gives the user and the groups of a token.  Raises RemoteError, 401."""
 
+Identifies = Callable[[Proof], Identity]
+"""Has a web service decide; may wait.  Raises RemoteError, 401 or 503."""
+
 
 class TreeAccess:
-    """Judges requests; `origins` are the other sites whose pages may ask."""
+    """Judges requests; `origins` are the other sites whose pages may ask.
+
+    `service` decides about tokens if there are no `tokens`, and about names that are not ours.
+    """
 
     def __init__(
         self,
@@ -44,8 +51,10 @@ class TreeAccess:
         tokens: Proves | None,
         *,
         allows_anonymous: bool,
+        service: Identifies | None = None,
     ) -> None:
         self._status, self._admission, self._tokens = status, admission, tokens
+        self._service = service
         self._origins = frozenset(each.lower().rstrip("/") for each in origins)
         self._allows_anonymous = allows_anonymous
 
@@ -71,25 +80,53 @@ class TreeAccess:
         """Return the client of a request.  Raises RemoteError: 401, 503 after too many guesses."""
         source = source_of(environ)
         if token := _token(environ):
-            if self._tokens is None:
-                raise RemoteError("The gateway takes no tokens", 401)
-            user, groups = self._tokens(token)
+            user, groups = self._of_token(token, source)
             return Asker(user, groups, connection, source, by_token=True)
         if query := _proof(environ):
+            # Resources §14.1 [own-users-are-judged-here]
+            stranger = self._admission.stranger(query) if self._service is not None else None
+            if self._service is not None and stranger is not None:
+                return self._stranger(Proof(source, "", *stranger), self._service, connection, now)
             return self._user(source, query, connection, now)
         is_ours = self._status.is_open and is_loopback(source)
         if not (self._allows_anonymous or is_ours):
             raise RemoteError("User and password, please", 401)
         return Asker(None, frozenset(), connection, source)
 
+    def _of_token(self, token: str, source: str) -> tuple[str, frozenset[str]]:
+        if self._tokens is not None:  # Resources §14.1 [key-comes-first]
+            return self._tokens(token)
+        if self._service is None:
+            raise RemoteError("The gateway takes no tokens", 401)
+        found = self._service(Proof(source, token))
+        return found.user, found.groups
+
+    def _stranger(self, proof: Proof, service: Identifies, connection: str, now: float) -> Asker:
+        """Ask the service, unless there were too many wrong passwords; waits."""
+        found: list[Identity] = []
+
+        def proves() -> bool:
+            try:
+                found.append(service(proof))
+            except RemoteError as error:
+                if error.status != 401:  # it was no wrong password then
+                    raise
+            return bool(found)
+
+        _check(self._admission.guarded(proof.host, proof.user, proves, now))
+        return Asker(found[0].user, found[0].groups, connection, proof.host, by_token=True)
+
     def _user(self, host: str, query: str, connection: str, now: float) -> Asker:
-        verdict = self._admission.prove(host, now, query)
-        if verdict is Admitted.LATER:
-            raise RemoteError("Too many wrong passwords: try again later", 503)
-        if verdict is Admitted.NO:
-            raise RemoteError("Wrong user or password", 401)
+        _check(self._admission.prove(host, now, query))
         users = self._admission.holder(host, "", query, now)
         return Asker(min(users), frozenset(), connection, host)
+
+
+def _check(verdict: Admitted) -> None:
+    if verdict is Admitted.LATER:
+        raise RemoteError("Too many wrong passwords: try again later", 503)
+    if verdict is Admitted.NO:
+        raise RemoteError("Wrong user or password", 401)
 
 
 def load_tokens(path: Path) -> Proves:

@@ -3,10 +3,12 @@
 Implements RFC 6455 §5, by wsproto (extra `web`), which does no I/O.
 
 Own design: a connection has no greenlet.  What a notification costs is one system call for each
-subscriber, since its frame is written once for all.
+subscriber, since its frame is written once for all.  Only where requests wait for other gateways,
+a greenlet answers those that have come, and no more are read meanwhile.
 """
 
 import socket
+from collections import deque
 from typing import Any, Final, Protocol
 
 import gevent
@@ -54,7 +56,10 @@ class TreeSocket:
         self._output = bytearray(web.head)
         self._is_open, self._is_ending, self._scheduled = True, False, False
         self._is_blocked = self._is_paused = False  # until the socket takes more
+        self._is_answering = False  # by a greenlet
         self.heard = monotonic()
+        self._waits = tree.shared is not None
+        self._requests: deque[str] = deque()  # of a tree that waits
         self._session = ResourceSession(tree, asker, self.heard, self._wake)
         loop = gevent.get_hub().loop
         self._reader: Any = loop.io(self._socket.fileno(), _READ)
@@ -114,9 +119,9 @@ class TreeSocket:
         if self._is_blocked:
             self._is_blocked = False
             self._writer.stop()
-        if self._is_ending:
+        if self._is_ending and not self._is_answering:
             self.shut()
-        elif self._is_paused and self._session.is_reading:
+        elif self._is_paused and self._may_read:
             self._is_paused = False
             self._reader.start(self._readable)
 
@@ -134,12 +139,30 @@ class TreeSocket:
             return
         self.heard = monotonic()
         messages, answer, self._is_ending = self._web.messages(data, MAX_MESSAGE, texts=True)
-        for each in messages:
-            self._session.receive(each.decode(), self.heard)
+        if self._waits and messages:
+            self._requests.extend(each.decode() for each in messages)
+            gevent.spawn(self._work)
+            self._is_answering = True
+        else:
+            for each in messages:
+                self._session.receive(each.decode(), self.heard)
         self._put(answer)
-        if self._is_open and (self._is_ending or not self._session.is_reading):
+        if self._is_open and (self._is_ending or not self._may_read):
             self._is_paused = True
             self._reader.stop()
+
+    @property
+    def _may_read(self) -> bool:
+        return self._session.is_reading and not self._is_answering
+
+    def _work(self) -> None:
+        """Answer the requests that have come, which may wait."""
+        try:
+            while self._is_open and self._requests:
+                self._session.receive(self._requests.popleft(), monotonic())
+        finally:
+            self._is_answering = False
+            self._wake()
 
     def shut(self) -> None:
         """Close the socket, now."""

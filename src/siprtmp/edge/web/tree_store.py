@@ -10,17 +10,20 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path as FilePath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.sqlite_file import RETRY_SECONDS, open_file, set_aside, transaction
-from siprtmp.operation.arguments import ConfigError
+from siprtmp.operation.arguments import ConfigError, needs_extra
 from siprtmp.operation.logs import Log
 from siprtmp.web.resources.entity import Entity
 from siprtmp.web.resources.mode import Mode
 from siprtmp.web.resources.nodes import Held
 from siprtmp.web.resources.path import Path, read_path, write_path
+
+if TYPE_CHECKING:
+    from siprtmp.edge.web.tree_redis import RedisLog
 
 FILE: Final = "resources.sqlite"
 MAX_OWED: Final = 40_000  # resources
@@ -47,6 +50,25 @@ def open_store(folder: FilePath, log: Log) -> "SqliteStore":
         return SqliteStore(folder / FILE, tell)
     except LocalError as error:
         raise ConfigError(f"--state: {error}") from None
+
+
+def open_log(url: str, log: Log) -> "RedisLog":
+    """Open the Redis of `--tree-redis`.  Raises ConfigError for a URL that is none."""
+    try:
+        from siprtmp.edge.web.tree_redis import RedisLog
+    except ImportError:
+        raise ConfigError(needs_extra("--tree-redis", "redis")) from None
+
+    def tell(what: str, reason: str) -> None:
+        if reason:
+            log.warning(what, reason=reason)
+        else:
+            log.event(what)
+
+    try:
+        return RedisLog(url, tell)
+    except LocalError as error:
+        raise ConfigError(f"--tree-redis: {error}") from None
 
 
 class SqliteStore:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class Asker:
     """A client: `user` is None for an anonymous one, and `connection` is empty by plain HTTP.
 
-    `groups` are those that the proof of the user names, which `by_token` says was a token.  `host`
-    is what its limits are counted by.
+    `groups` are those that a token, or the web service that knows the users, names; `by_token` says
+    that one of these named the user.  `host` is what its limits are counted by.
     """
 
     user: str | None = None

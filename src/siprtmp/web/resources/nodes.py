@@ -151,15 +151,39 @@ class Nodes:
 
     def add(self, path: Path, node: Node) -> None:
         """Add a resource below one that is there.  Raises RemoteError if there is no room."""
+        self.check_new(path, node)
         parent = self.find(path[:-1])
         assert parent is not None and path
-        if parent.connection and not node.connection:  # Resources §7 [persistent-below-persistent]
-            raise RemoteError("What is above a persistent resource has to be persistent", 409)
-        self._check(node.payer, 1, node.octets)
         parent.children[path[-1]] = node
         self._pay(node, 1)
         self._tie(path, node)
         self._keep(path, node)
+
+    def check_new(self, path: Path, node: Node) -> None:
+        """Raise RemoteError if a resource cannot be added."""
+        if not node.connection:
+            self.check_above(path)
+        self._check(node.payer, 1, node.octets)
+
+    def check_above(self, path: Path) -> None:
+        """Raise RemoteError if a resource cannot be persistent, since the one above it is not."""
+        parent = self.find(path[:-1])
+        if parent is not None and parent.connection:  # Resources §7 [persistent-below-persistent]
+            raise RemoteError("What is above a persistent resource has to be persistent", 409)
+
+    def adopt(self, path: Path, held: Held) -> None:
+        """Have a persistent resource as it was agreed on elsewhere: nothing is checked or kept."""
+        owner, parent = held.owner, self.find(path[:-1])
+        if parent is None or not path:
+            return
+        before = parent.children.get(path[-1])
+        node = Node(held.entity, owner, "", owner or "", held.group, held.mode)
+        if before is not None:
+            self._pay(before, -1)
+            self._untie(path, before)
+            node.children = before.children
+        parent.children[path[-1]] = node
+        self._pay(node, 1)
 
     def change(self, path: Path, node: Node, entity: Entity) -> None:
         """Let a resource hold something else.  Raises RemoteError if there is no room."""
@@ -180,10 +204,8 @@ class Nodes:
         """
         if node.connection == connection:
             return
-        parent = self.find(path[:-1])
-        assert parent is not None
-        if not connection and parent.connection:
-            raise RemoteError("What is above a persistent resource has to be persistent", 409)
+        if not connection:
+            self.check_above(path)
         if connection and any(not child.connection for child in node.children.values()):
             raise RemoteError("There are persistent resources below", 409)
         self._untie(path, node)

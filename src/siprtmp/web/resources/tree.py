@@ -3,7 +3,7 @@
 Implements Resources §3 to §8.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -14,8 +14,9 @@ from siprtmp.web.resources.entity import JSON, Entity, JsonValue, is_json
 from siprtmp.web.resources.hearing import Hearing, Judge
 from siprtmp.web.resources.merge_patch import merged
 from siprtmp.web.resources.mode import DEFAULT_MODE, Mode, Right, Standing
-from siprtmp.web.resources.nodes import Access, Node, Nodes, Store, TreeLimits
+from siprtmp.web.resources.nodes import Access, Held, Node, Nodes, Store, TreeLimits
 from siprtmp.web.resources.path import Path, check_name
+from siprtmp.web.resources.shared import AWAY, Act, Edit, SharedLog
 from siprtmp.web.resources.subscriptions import Event, Subscriptions
 from siprtmp.web.resources.url_subscriptions import UrlSubscription, UrlSubscriptions
 
@@ -55,7 +56,8 @@ class Tree:
 
     `on_change` is told of each request to change something, when it has been done or refused.
     `mode` is that of the top, `random` makes names, `store` keeps what is persistent, and `urls`
-    are the subscriptions with a URL, if there may be any.
+    are the subscriptions with a URL, if there may be any.  With a `shared` log in place of a store,
+    requests that change what is persistent wait, and raise StaleError if they have to come again.
     """
 
     def __init__(
@@ -65,8 +67,10 @@ class Tree:
         limits: TreeLimits | None = None,
         store: Store | None = None,
         urls: UrlSubscriptions | None = None,
+        shared: SharedLog | None = None,
     ) -> None:
         self._random, self._limits, self._urls = random, limits or TreeLimits(), urls
+        self.shared = shared
         self._nodes = Nodes(Mode.parse(mode), self._limits, store)
         self._subscriptions = Subscriptions(self._limits)
         self._branches: dict[str, Branch] = {}
@@ -183,6 +187,10 @@ class Tree:
         entity = Entity(before.type, merged(before.data, change))
         self._check_size(entity)
         node = self._own_node(path)
+        if self.shared is not None and not node.connection:
+            self._nodes.check_room(node, entity)
+            self._agree(Act.PUT, path, node.held._replace(entity=entity), asker)
+            return entity
         self._nodes.change(path, node, entity)
         self._tell_change(path, Change.UPDATE, "PUT", entity, asker.connection)
         return entity
@@ -196,7 +204,12 @@ class Tree:
             raise RemoteError("An access has mode and group, and nothing else that changes")
         said = change.get("mode", node.mode)
         mode = said if said is None or isinstance(said, Mode) else Mode.parse(said)
-        self._nodes.set_access(path, node, mode, _group(change.get("group", node.group)))
+        group = _group(change.get("group", node.group))
+        if self.shared is not None and not node.connection:
+            held = node.held._replace(mode=mode, group=group)
+            self._agree(Act.ACCESS, path, held, asker)
+        else:
+            self._nodes.set_access(path, node, mode, group)
         return self._access(path)
 
     def delete(self, path: Path, asker: Asker, wishes: Wishes = NO_WISHES) -> None:
@@ -210,6 +223,9 @@ class Tree:
             return
         if not path:
             raise RemoteError("The top stays", 405)
+        if self.shared is not None and not self._own_node(path).connection:
+            self._agree(Act.DELETE, path, None, asker)
+            return
         self._remove(path, asker.connection)
 
     # -- events -------------------------------------------------------------------------
@@ -222,6 +238,9 @@ class Tree:
         branch, rest = self._branch(path)
         if branch is not None:
             branch.event(rest, entity, asker)
+        elif self.shared is not None and not self._own_node(path).connection:
+            self._agree(Act.EVENT, path, Held(entity, None, None, None), asker)
+            return
         self._tell(path, path, "NOTIFY", None, entity, asker.connection)
 
     def subscribe(
@@ -291,6 +310,51 @@ class Tree:
         for branch in self._branches.values():
             branch.gone(connection)
 
+    # -- several gateways ---------------------------------------------------------------
+
+    def apply(self, edit: Edit) -> None:
+        """Do what the log of all gateways says next."""
+        path, held, there = edit.path, edit.held, self._nodes.find(edit.path)
+        if self._branch(path)[0] is not None:  # which the other gateway lacks
+            return
+        if edit.act is Act.DELETE:
+            if there is not None and path:
+                self._remove(path, edit.origin)
+            return
+        if held is None or (there is None and edit.act is not Act.PUT):
+            return
+        if edit.act is Act.EVENT:
+            self._tell(path, path, "NOTIFY", None, held.entity, edit.origin)
+            return
+        self._nodes.adopt(path, held)
+        if edit.act is Act.PUT:
+            change = Change.CREATE if there is None else Change.UPDATE
+            self._tell_change(path, change, "PUT", held.entity, edit.origin)
+
+    def renew(self, kept: Mapping[Path, Held]) -> None:
+        """Have these persistent resources and no others, and tell what is different."""
+        for path in [each for each, _ in self.persistent() if each not in kept]:
+            if self._nodes.find(path) is not None:  # it may have gone with the one above
+                self._remove(path, "")
+        for path in sorted(kept, key=len):
+            there = self._nodes.find(path)
+            if there is None or there.connection or there.held != kept[path]:
+                self.apply(Edit(Act.PUT, path, kept[path]))
+
+    def persistent(self, path: Path = ()) -> list[tuple[Path, Held]]:
+        """The persistent resources at a path and below it, parents first."""
+        found = [(each, node) for each, node in self._nodes.below(path) if each]
+        kept = [(each, node.held) for each, node in found if not node.connection]
+        return sorted(kept, key=lambda each: len(each[0]))
+
+    def _agree(self, act: Act, path: Path, held: Held | None, asker: Asker) -> None:
+        """Have a change made at all gateways.  Raises StaleError or RemoteError."""
+        assert self.shared is not None
+        rows: list[tuple[Path, Held | None]] = [] if act is Act.EVENT else [(path, held)]
+        if act is Act.DELETE:
+            rows = [(each, None) for each, _ in self.persistent(path)]
+        self.shared.commit(Edit(act, path, held, asker.connection), rows)
+
     # -- within -------------------------------------------------------------------------
 
     def _branch(self, path: Path) -> tuple[Branch | None, Path]:
@@ -306,8 +370,14 @@ class Tree:
     def _entity(self, path: Path, asker: Asker | None = None) -> Entity:
         entity = self._peek(path, asker)
         if entity is None:
-            raise RemoteError(NONE, 404)
+            raise self._absent(NONE)
         return entity
+
+    def _absent(self, reason: str) -> RemoteError:
+        """Why something that is not there cannot be had."""
+        if self.shared is not None and not self.shared.is_loaded:
+            return RemoteError(AWAY, 503)  # Resources §15.3 [changes-are-503]
+        return RemoteError(reason, 404)
 
     def _own_node(self, path: Path) -> Node:
         node = self._nodes.find(path) if self._branch(path)[0] is None else None
@@ -340,15 +410,22 @@ class Tree:
         check_name(path[-1])
         if self._nodes.find(path[:-1]) is None:
             # Resources §4.2 [parent-is-there]
-            raise RemoteError("There is nothing above it", 404)
+            raise self._absent("There is nothing above it")
         # Resources §7 [transient-ends]
         connection = "" if wishes.persistent else asker.connection
         if not (wishes.persistent or connection):  # Resources §10 [persistent-by-http]
             raise RemoteError("Without a WebSocket, a resource has to be persistent", 409)
         mode = None if wishes.mode is None else Mode.parse(wishes.mode)
-        payer = asker.user or asker.host
-        group = _group(wishes.group)
-        self._nodes.add(path, Node(entity, asker.user, connection, payer, group, mode))
+        is_shared = self.shared is not None and not connection
+        payer = asker.user or ("" if is_shared else asker.host)
+        node = Node(entity, asker.user, connection, payer, _group(wishes.group), mode)
+        if is_shared:
+            self._nodes.check_new(path, node)
+            self._agree(Act.PUT, path, node.held, asker)
+            return
+        if self.shared is not None and connection not in self._outboxes:
+            raise RemoteError("The connection has ended", 409)  # while its request was waiting
+        self._nodes.add(path, node)
         self._tell_change(path, Change.CREATE, method, entity, asker.connection)
 
     def _replace(self, path: Path, entity: Entity, asker: Asker, wishes: Wishes) -> None:
@@ -361,6 +438,12 @@ class Tree:
         mode = node.mode if wishes.mode is None else Mode.parse(wishes.mode)
         group = node.group if wishes.group is None else _group(wishes.group)
         self._nodes.check_room(node, entity)
+        if self.shared is not None and (wishes.persistent or not node.connection):
+            if wishes.persistent is False:  # Resources §15.1 [shared-stays-persistent]
+                raise RemoteError("What all gateways share stays persistent", 409)
+            self._nodes.check_above(path)
+            self._agree(Act.PUT, path, Held(entity, node.owner, group, mode), asker)
+            return
         if is_own and (wishes.persistent or (node.connection and asker.connection)):
             # Resources §4.2 [owner-takes-over]
             self._nodes.take(path, node, "" if wishes.persistent else asker.connection)
