@@ -251,6 +251,10 @@ class LiveStream:
         self._take_back()
         self._taps.append(sink)
 
+    def untap(self, sink: Sink) -> None:
+        """Give `sink` no more messages; it is not told of the end.  Own design: see `tap`."""
+        self._taps = [each for each in self._taps if each is not sink]
+
     def keep_beginning(self) -> Beginning:
         """Keep what is published from now on, to `join` with it later, and `end` it."""
         kept = Beginning(GroupCache(self._policy.limit // 2, Account(self._registry.budget)))

@@ -43,7 +43,8 @@ class Push(Link):
     ) -> None:
         super().__init__(target, dial, random, backoff)
         self.live = live
-        self._beginning: Beginning | None = live.keep_beginning()  # until the server is there
+        # What comes until the server is there; of one that has begun, the group is kept anyway.
+        self._beginning: Beginning | None = None if live.has_begun else live.keep_beginning()
         self._players: dict[RelaySession, LivePlayer] = {}
 
     @property

@@ -50,18 +50,24 @@ class Rule:
         if not fnmatchcase(app, self.app) or not fnmatchcase(name, self.name):
             return None
         try:
-            target = Target.parse(self.url.replace("{name}", name))
+            return named(self.url, name)
         except LocalError:  # a player chose a name that makes no URL
             return None
-        query = target.tc_url.partition("?")[1:]
-        return target if target.stream else replace(target, stream=name + "".join(query))
+
+
+def named(url: str, name: str) -> Target:
+    """The target that a URL means for a stream of this name, see `Rule`.  Raises LocalError."""
+    target = Target.parse(url.replace("{name}", name))
+    query = target.tc_url.partition("?")[1:]
+    return target if target.stream else replace(target, stream=name + "".join(query))
 
 
 class Relays:
     """All links of a server, started and stopped as the registry tells.
 
-    A stream is pushed from its beginning to its end, by every rule of `push` that matches it; it is
-    pulled by the first rule of `pull` that does, while it has players and no other publisher.
+    A stream is pushed from its beginning to its end, by every rule of `push` that matches it, and
+    beside that where somebody asks; it is pulled by the first rule of `pull` that matches it, while
+    it has players and no other publisher.
     `is_elsewhere` says whether another process of this server publishes it, or is to pull it.
     """
 
@@ -102,6 +108,27 @@ class Relays:
         """Pass the time on to every link."""
         for link in self.links:
             link.tick(now)
+
+    def push(
+        self,
+        live: LiveStream,
+        target: Target,
+        dial: Dial,
+        now: float,
+        on_change: Callable[[Link, float], None],
+    ) -> Push:
+        """Push what is published from now on, without a rule, until it ends or `end_push`."""
+        push = Push(live, target, dial, self._random, self._backoff)
+        push.on_change = on_change
+        self._pushes.setdefault((live.app, live.name), []).append(push)
+        push.start(now)
+        return push
+
+    def end_push(self, push: Push, now: float) -> None:
+        """End one, while the publication goes on."""
+        key = push.live.app, push.live.name
+        self._pushes[key] = [each for each in self._pushes.get(key, []) if each is not push]
+        push.stop(now)
 
     def stop(self, now: float) -> None:
         """Stop all links."""

@@ -34,6 +34,7 @@ from siprtmp.calls.observer import CallEvent, CallObserver
 from siprtmp.calls.srtp_use import Privacy
 from siprtmp.calls.toll_guard import Tolls
 from siprtmp.calls.trunks import Dialling, Invitation, Trunks
+from siprtmp.media.browser_transport import BrowserLeg
 from siprtmp.media.dtmf import keys_in
 from siprtmp.media.negotiation import Negotiation
 from siprtmp.media.sdp_map import MediaPlan
@@ -224,6 +225,12 @@ class Call:
     def is_of_browser(self) -> bool:
         """Whether its media have the transport of a browser: RFC 5763 §5."""
         return self.media.terms.is_browser
+
+    @property
+    def dtls_suite(self) -> str:
+        """The suite of the keys that a browser has agreed on, "" without: RFC 5764 §4.1.2."""
+        leg = self.media.envelope
+        return leg.suite if isinstance(leg, BrowserLeg) else ""
 
     @property
     def plan(self) -> MediaPlan | None:

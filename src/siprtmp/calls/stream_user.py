@@ -29,6 +29,11 @@ class StreamUser(CallObserver, MediaSink):
         remote.on_players_changed = self._players_changed
         remote.ask_key_frame = self._ask_key_frame
 
+    @property
+    def is_published(self) -> bool:
+        """Whether a client publishes what the phone hears."""
+        return self._publisher is not None
+
     def on_tag(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         if not self.remote.publishing:
             self.remote.begin(now)

@@ -166,7 +166,7 @@ class GatewayCore:
         self.on_phones: Callable[[], object] = lambda: None
         self.on_trunk: Callable[[str], object] = lambda name: None
         self.context.on_up, self.context.on_end = self._call_up, self._call_ended
-        is_mixing = self._settings.calls.mix_calls or self._settings.process.state is not None
+        is_mixing = self._settings.calls.mix_calls or self._settings.may_mix
         self.mixes = MixedCalls(self.media, registry) if is_mixing else None
         self._published = PublishedSides(registry) if self._settings.records else None
 

@@ -8,6 +8,7 @@ the hub; a call has no greenlet of its own.
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,7 @@ from siprtmp.calls.call import Call
 from siprtmp.calls.call_app import CallApplication
 from siprtmp.edge.branches.audit_file import AuditFile
 from siprtmp.edge.branches.branch_side import BranchSide
+from siprtmp.edge.branches.capture_tasks import LIMIT
 from siprtmp.edge.branches.url_posters import UrlPosters
 from siprtmp.edge.call_records import CallRecords
 from siprtmp.edge.control_socket import Control
@@ -265,6 +267,13 @@ class Gateway:
             self.log,
             self._process.figures,
         )
+        self.branches.add_recordings(self.rtmp.recordings)
+        servers = settings.resources.tree_push
+        self.branches.add_pushes(self.rtmp.transports, servers, self.log)
+        if self.sip is not None:
+            open_file = partial(PacketCapture, log=self.log, limit=LIMIT, is_tap=False)
+            folder = _private(settings.process.capture_calls)
+            self.branches.add_captures(folder, open_file, self.sip.media.watch)
         self.branches.call(settings.webhook, self.log)
 
     def _overview(self) -> Overview | WholeOverview:
@@ -431,6 +440,16 @@ def _part(settings: Settings, place: WorkerPlace) -> Settings:
     if not place.is_first:
         own |= dict.fromkeys(("rtmpt", "state", "location"))
     return settings.with_values(own)
+
+
+def _private(folder: Path | None) -> Path | None:
+    """The folder of --capture-calls, made for its owner alone if it is missing."""
+    if folder is not None:
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"--capture-calls {folder}: {error.strerror}") from None
+    return folder
 
 
 def _load_decoder() -> None:

@@ -19,6 +19,7 @@ from p2psip.net.local_network import LocalNetwork
 from p2psip.net.media.port_pool import PortPool
 from p2psip.net.media.prepared_ports import PreparedPorts
 from p2psip.net.media.rtp_ports import MediaPool, MediaPort
+from p2psip.net.media.watched_socket import Watch
 from p2psip.server.port_shares import PortShare, PortShares
 from rtmplite.net.workers import Workers
 from siprtmp.media.browser_transport import BrowserFlows, BrowserLeg
@@ -89,20 +90,30 @@ class SessionPorts:
     def __init__(
         self,
         side: "MediaSide",
+        session: MediaSession,
         lost: Callable[[float], object],
         peers: Collection[str],
         share: PortShare,
         leg: BrowserLeg | None = None,
     ) -> None:
         self._side, self._lost, self._peers, self._share = side, lost, peers, share
-        self._leg, self._opened = leg, 0
+        self.session, self._leg, self._opened = session, leg, list[MediaTransport]()
+        self._watch: Watch | None = None
 
     def open(self) -> tuple[MediaTransport, MediaAddress]:
         """Ports, and where peers send to (RFC 3550 §11).  Raises LocalError without free ports."""
         opened = self._ports() if self._leg is None else self._line(self._leg)
-        self._opened += 1
-        self._side.count(self, self._opened)
+        self._opened.append(opened[0])
+        if self._watch is not None:
+            opened[0].watch(self._watch)
+        self._side.count(self, len(self._opened))
         return opened
+
+    def watch(self, watch: Watch | None) -> None:
+        """Tell each datagram of its transports, also of those to come; None ends that."""
+        self._watch = watch
+        for each in self._opened:
+            each.watch(watch)
 
     def _ports(self) -> tuple[MediaPort, MediaAddress]:
         port = self._side.open_port(self._peers, self._share)
@@ -123,8 +134,8 @@ class SessionPorts:
         self._share.give()
         if self._leg is not None:
             self._leg.release(transport)
-        self._opened -= 1
-        self._side.count(self, self._opened)
+        self._opened.remove(transport)
+        self._side.count(self, len(self._opened))
 
     def waker(self, machine: Timed) -> Alarm:
         return Alarm(machine)
@@ -197,7 +208,7 @@ class MediaSide:
             video_transcoding=self.video_transcoding,
             has_pump=self.pump is not None and leg is None,
         )
-        ports = SessionPorts(self, lost, peers, share or self.shares.unlimited(), leg)
+        ports = SessionPorts(self, session, lost, peers, share or self.shares.unlimited(), leg)
         session.envelope = leg
         session.open(ports, settings, now)
 
@@ -210,6 +221,12 @@ class MediaSide:
         if self.browsers is None:
             raise LocalError("no port of browsers")
         return BrowserLeg(self.browsers, lost, now)
+
+    def watch(self, session: MediaSession, watch: Watch | None) -> None:
+        """Tell each datagram of a session, as source, target and octets; None ends that."""
+        for ports in [each for each in self._open if each.session is session]:
+            _ = session.statistics  # which has what a pump was lent taken back
+            ports.watch(watch)
 
     def open_port(self, peers: Collection[str], share: PortShare) -> MediaPort:
         self.take_from(share)

@@ -19,6 +19,7 @@ from gevent import get_hub
 import p2psip.net.tap
 import rtmplite.net.tap
 from p2psip.net.clock import monotonic, wallclock
+from p2psip.transaction.flow import Flow
 from rtmplite.net.http.rtmpt import CONTENT_TYPE
 from rtmplite.rtmfp.crypto.cipher import FlashCipher
 from rtmplite.rtmfp.crypto.profile import CryptoProfile, KeyingAnswer, Keys
@@ -33,6 +34,8 @@ _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFO
 _TUNNEL_TYPE: Final = f"Content-Type: {CONTENT_TYPE}"
 _MAX_CONNECTIONS: Final = 1024  # connections of HTTP whose sequence numbers are remembered
 _ANY: Final = ("0.0.0.0", "::")
+UDP: Final = "UDP"
+NOWHERE: Final = ("0.0.0.0", 5060)  # for a flow that has not been opened here yet
 
 _T = TypeVar("_T")
 
@@ -40,15 +43,16 @@ _T = TypeVar("_T")
 class PacketCapture(p2psip.net.tap.SocketTap, rtmplite.net.tap.SocketTap):
     """A capture of every socket that is opened from now on, until `close`.
 
-    It is the tap of both families.  Raises ConfigError if a file cannot be written.
+    It is the tap of both families, unless `is_tap` is false: then it has what it is given.  Raises
+    ConfigError if a file cannot be written.
     """
 
-    def __init__(self, path: Path, log: Log, limit: int = LIMIT) -> None:
+    def __init__(self, path: Path, log: Log, limit: int = LIMIT, *, is_tap: bool = True) -> None:
         self._path, self._log, self._limit = path, log, limit
         self._offset, self._hosts = wallclock(), dict[str, str]()
         self._connections: dict[
             tuple[Address, Address], CapturedConnection
-        ] = {}  # of HTTP with tunnels
+        ] = {}  # of HTTP with tunnels, or of SIP
         self.keys_path = path.with_name(f"{path.name}.keys")
         self._file: BinaryIO | None = None
         try:
@@ -61,17 +65,45 @@ class PacketCapture(p2psip.net.tap.SocketTap, rtmplite.net.tap.SocketTap):
             raise ConfigError(f"--capture {error.filename}: {error.strerror}") from None
         self._flusher = get_hub().loop.timer(FLUSH, FLUSH, ref=False)
         self._flusher.start(self._flush)
-        p2psip.net.tap.Tapping.current = rtmplite.net.tap.Tapping.current = self
+        self._is_tap = is_tap
+        if is_tap:
+            p2psip.net.tap.Tapping.current = rtmplite.net.tap.Tapping.current = self
         log.warning("capturing", file=path, keys=self.keys_path, most=f"{limit >> 20} MiB")
 
     def close(self) -> None:
         """Complete the files, and look no more.  Idempotent."""
         self._finish()
-        p2psip.net.tap.Tapping.current = p2psip.net.tap.SocketTap()
-        rtmplite.net.tap.Tapping.current = rtmplite.net.tap.SocketTap()
+        if self._is_tap:
+            p2psip.net.tap.Tapping.current = p2psip.net.tap.SocketTap()
+            rtmplite.net.tap.Tapping.current = rtmplite.net.tap.SocketTap()
+
+    @property
+    def size(self) -> int:
+        """The octets of the capture."""
+        return self._pcap.size
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is written any more."""
+        return self._file is None
+
+    def message(self, data: bytes, flow: Flow, at: float, *, is_sent: bool) -> None:
+        """Write a SIP message, which went at the time `at`; that of a stream, as it was read."""
+        near = self._towards(flow.local or NOWHERE, flow.remote)
+        source, target = (near, flow.remote) if is_sent else (flow.remote, near)
+        if flow.transport == UDP:
+            self._write(partial(self._pcap.datagram, source, target, data), at)
+            return
+        begun = CapturedConnection(near, flow.remote)
+        connection = self._connections.setdefault((near, flow.remote), begun)
+        self._write(partial(self._pcap.piece, connection, source, data), at)
 
     def datagram(self, source: Address, target: Address, data: bytes) -> None:
         self._write(partial(self._pcap.datagram, source, target, data))
+
+    def watched(self, source: Address, target: Address, data: bytes) -> None:
+        """Write a datagram of which one end, which is ours, may be a wildcard."""
+        self.datagram(self._towards(source, target), self._towards(target, source), data)
 
     def piece(self, connection: CapturedConnection, source: Address, data: bytes) -> None:
         self._write(partial(self._pcap.piece, connection, source, data))
@@ -170,12 +202,12 @@ class PacketCapture(p2psip.net.tap.SocketTap, rtmplite.net.tap.SocketTap):
             host = self._hosts[far[0]]
         return host, port
 
-    def _write(self, write: Any) -> None:
+    def _write(self, write: Any, at: float | None = None) -> None:
         """Write a packet, unless the capture has ended; a capture never ends a call."""
         if self._file is None:
             return
         try:
-            write(self._offset + monotonic())
+            write(self._offset + (monotonic() if at is None else at))
         except ValueError:  # an address that is none, as of a relay
             return
         except OSError as error:

@@ -38,6 +38,7 @@ from siprtmp.edge.workers.place import WorkerPlace
 from siprtmp.edge.workers.team import Team, TeamApplication
 from siprtmp.operation.arguments import ConfigError
 from siprtmp.operation.logs import Log
+from siprtmp.settings.folders import RECORD_WHEN
 from siprtmp.settings.table import RtmpSettings
 from siprtmp.web.asking_host import source_of
 
@@ -72,7 +73,7 @@ class RtmpSide:
             def application_for(name: str) -> Application:
                 return self._applications.get(name, unknown)
 
-            self._transports = Transports(
+            self.transports = Transports(
                 settings.transports,
                 application_for,
                 self.registry,
@@ -84,11 +85,11 @@ class RtmpSide:
         self.team: Team | None = None
         if place is not None:
             merge = settings.transports.players.merge_ms
-            relays = self._transports.relays
+            relays = self.transports.relays
             self.team = Team(place, self.registry, self._streams, each, merge, relays)
-            if self._transports.rtmfp is not None:
-                PeersOfAll(self.team, self._transports.rtmfp)
-        self._recordings: Recordings | None = None
+            if self.transports.rtmfp is not None:
+                PeersOfAll(self.team, self.transports.rtmfp)
+        self.recordings: Recordings | None = None
         self._shared: SharedFiles | None = None
         self.library: Files | None = None  # all files of --vod
         self._rtws = RtwsPort(
@@ -123,7 +124,7 @@ class RtmpSide:
         self._applications["live"] = self._access.guard(live)
         self._open_folders()
         with _as_setting():
-            self._transports.start()
+            self.transports.start()
         if self.team is not None:
             self.team.start()
 
@@ -151,33 +152,33 @@ class RtmpSide:
     def renew_certificate(self) -> None:
         """Read the certificate again; after a ConfigError the old one stays."""
         with _as_setting():
-            self._transports.reload()
+            self.transports.reload()
 
     @property
     def addresses(self) -> dict[str, tuple[str, int]]:
-        return self._transports.addresses
+        return self.transports.addresses
 
     def connections(self) -> list[NetConnection]:
-        return [*self._transports.connections, *self._rtws.connections]
+        return [*self.transports.connections, *self._rtws.connections]
 
     def status(self) -> dict[str, object]:
-        links = self._transports.relays.links
+        links = self.transports.relays.links
         return {
             "rtmp_connections": len(self.connections()),
             "streams": self.registry.streams,
             "players": sum(live.players for live in self.registry),
             "relays": len(links),
             "relays_running": sum(link.state is State.RUNNING for link in links),
-            "recordings": self._recordings.active if self._recordings else 0,
-            "recordings_interrupted": self._recordings.interrupted if self._recordings else 0,
-            **{f"rtmfp_{name}": value for name, value in self._transports.rtmfp_figures.items()},
+            "recordings": self.recordings.active if self.recordings else 0,
+            "recordings_interrupted": self.recordings.interrupted if self.recordings else 0,
+            **{f"rtmfp_{name}": value for name, value in self.transports.rtmfp_figures.items()},
         }
 
     def stop(self) -> None:
         """Close all connections with NetConnection.Connect.Closed, and finish the files."""
         end = self._settings.transports.end
         pages = gevent.spawn(self._rtws.stop, end.drain, end.reconnect_to)
-        self._transports.stop()
+        self.transports.stop()
         pages.join()
         if self.team is not None:
             self.team.stop()
@@ -185,18 +186,21 @@ class RtmpSide:
         self._access.stop()
         if self._shared is not None:
             self._shared.stop()
-        if self._recordings is not None:
-            self._recordings.stop()
+        if self.recordings is not None:
+            self.recordings.stop()
 
     def _open_folders(self) -> None:
         """Record and play files, and keep objects, if there are folders for them.
 
-        Whatever is published is recorded, calls as well.
+        Whatever is published is recorded, calls as well, unless somebody has to ask for it.
         """
         folders = self._settings.folders
         if folders.record is not None:
             folder = _folder("record", folders.record)
-            self._recordings = Recordings(folder, self.registry, self._workers)
+            records_all = folders.record_when == RECORD_WHEN[0]
+            self.recordings = Recordings(
+                folder, self.registry, self._workers, records_all=records_all
+            )
         if folders.vod is not None:
             library = VodLibrary(
                 self._settings, self._workers, self._access, self._admission, self._log

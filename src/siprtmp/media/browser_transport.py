@@ -33,6 +33,7 @@ WIDE_OCTETS: Final = 2  # Source: Transport-wide CC 01 §2.2
 WINDOW: Final = 512  # packets late, since lost ones are sent again: RFC 4585 §6.2.1
 
 Send = Callable[[bytes, HostPort], None]
+Watch = Callable[[HostPort, HostPort, bytes], object]
 Lost = Callable[[float, str], object]
 
 
@@ -96,6 +97,9 @@ class BundledLine:
     def send_rtcp(self, data: bytes) -> None:
         self._bundle.send_rtcp(data)
 
+    def watch(self, watch: Watch | None) -> None:
+        self._bundle.watch = watch
+
     def close(self) -> None:
         self.on_rtp = self.on_rtcp = _unheard
 
@@ -105,6 +109,7 @@ class BrowserTransport:
 
     `at` is our address, `handshake` makes the DTLS of a browser that has answered by ICE and has a
     certificate of this `fingerprint`; `send` sends a datagram, and `waker` makes a timer.
+    `watch`, if set, is told of each datagram but those of ICE: source, target and octets.
     `on_connected` is called when media gets through, `on_gone`, with the reason, when the browser
     has gone or was never there.  `random(n)` gives n octets.
     """
@@ -120,6 +125,7 @@ class BrowserTransport:
         now: float,
     ) -> None:
         self.at, self.ice, self.fingerprint = at, ice, ""
+        self.watch: Watch | None = None
         self.on_connected: Callable[[float], object] = lambda now: None
         self.on_gone: Callable[[str, float], object] = lambda reason, now: None
         self._make_handshake, self._send, self.waker = handshake, send, waker
@@ -187,6 +193,8 @@ class BrowserTransport:
         """Take DTLS or SRTP, which has come from where a check came from."""
         if self._closed:
             return
+        if self.watch is not None and (remote := self.ice.remote) is not None:
+            self.watch(remote, self.at[:2], data)
         if kind is DatagramKind.DTLS:
             self._shake(data, now)
         elif self._srtp.is_on:  # RFC 5764 §5.1 [no-media-before-the-keys]
@@ -243,6 +251,11 @@ class BrowserTransport:
         return self._srtp.is_on and not self._closed
 
     @property
+    def keys(self) -> "tuple[tuple[bytes, bytes], tuple[bytes, bytes]] | None":
+        """Our master key and salt, and theirs, once they are agreed on: RFC 5764 §4.2."""
+        return self._handshake.keys if self._handshake is not None else None
+
+    @property
     def refused(self) -> int:
         """How many packets were not authentic, or came before: RFC 3711 §3.3."""
         return self._srtp.refused
@@ -250,17 +263,22 @@ class BrowserTransport:
     def send_rtp(self, data: bytes) -> None:
         """Protect and send a packet of any line: RFC 3711 §3.3."""
         if self.is_ready and (remote := self.ice.remote) is not None:
-            self._send(self._srtp.protect_rtp(data), remote)
+            self._leave(self._srtp.protect_rtp(data), remote)
 
     def send_rtcp(self, data: bytes) -> None:
         """Protect and send a compound of any line: RFC 3711 §3.4."""
         if self.is_ready and (remote := self.ice.remote) is not None:
-            self._send(self._srtp.protect_rtcp(data), remote)
+            self._leave(self._srtp.protect_rtcp(data), remote)
 
     def _post(self, datagrams: Sequence[bytes]) -> None:
         if (remote := self.ice.remote) is not None:
             for data in datagrams:
-                self._send(data, remote)
+                self._leave(data, remote)
+
+    def _leave(self, data: bytes, remote: HostPort) -> None:
+        self._send(data, remote)
+        if self.watch is not None:
+            self.watch(self.at[:2], remote, data)
 
     # -- time ---------------------------------------------------------------------------
 
@@ -326,6 +344,16 @@ class BrowserLeg:
         transport.on_gone = lambda reason, at: lost(at, reason)
         self.waker = transport.waker
         self._theirs: BrowserOffer | None = None
+
+    @property
+    def keys(self) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes]] | None:
+        """Those of its transport: RFC 5764 §4.2."""
+        return self._transport.keys
+
+    @property
+    def suite(self) -> str:
+        """The name of what protects the media, "" before: RFC 5764 §4.1.2."""
+        return AES_CM_128_HMAC_SHA1_80.name if self.keys is not None else ""
 
     def open(self) -> tuple[BundledLine, MediaAddress]:
         """The next line.  Raises LocalError when all are in use."""

@@ -64,6 +64,11 @@ class MediaTransport(MediaWay, Protocol):
     def outlet(self, take: Callable[[int, int, bytes, float], None]) -> Outlet | None:
         """A pump's way for published audio, which gives `take` what it won't send; None without."""
 
+    def watch(
+        self, watch: Callable[[tuple[str, int], tuple[str, int], bytes], object] | None
+    ) -> None:
+        """Tell each datagram as source, target and octets from now on; None ends that."""
+
     def close(self) -> None:
         """Close the transport; nothing arrives afterwards."""
 

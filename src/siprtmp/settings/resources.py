@@ -46,6 +46,15 @@ class ResourceSettings:
         "that strangers can reach.",
         example="redis://:PASSWORD@192.0.2.7:6379/0",
     )
+    tree_push: tuple[str, ...] = setting(
+        Many(text("HOST")),
+        (),
+        "Let operators push streams to RTMP servers of this host, of the hosts of *.DOMAIN, or of "
+        "a NETWORK/BITS, each with :PORT unless that is 1935 or 443.",
+        note="A host counts as for tree-webhook. Pushes that always run need no entry: see `push`.",
+        example=["live.example", "192.168.1.7:1936"],
+        check=check_told_host,
+    )
     token_key: Path | None = setting(
         FILE,
         None,

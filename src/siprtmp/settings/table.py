@@ -41,10 +41,12 @@ from rtmplite.net.settings import (
     text,
 )
 from siprtmp.operation.logs import LEVELS
+from siprtmp.settings.folders import FolderSettings
 from siprtmp.settings.resources import ResourceSettings
 from siprtmp.settings.routes import RouteSettings
 from siprtmp.settings.trunks import TrunkSettings
 from siprtmp.settings.types import (
+    OFF,
     SECONDS,
     Listeners,
     PortRange,
@@ -377,34 +379,6 @@ class GatewayPlayers(PlayerSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class FolderSettings:
-    """What is recorded, played and kept."""
-
-    record: Path | None = setting(
-        FOLDER,
-        None,
-        "Store what is published in this folder, as FLV files, and both sides of calls.",
-        note="It is made if it is missing.",
-        example="recordings",
-    )
-    vod: Path | None = setting(
-        FOLDER,
-        None,
-        "Play the FLV files of this folder as rtmp://HOST/vod/NAME.",
-        note="It has to be there, unless it is the folder of `record`. Recorded calls, which are "
-        "in folders called `call`, `sip` and `mixed`, are played to users only: with "
-        "`?user=NAME&pass=PASSWORD`, or from this machine, if every listener is on loopback.",
-        example="films",
-    )
-    shared: Path | None = setting(
-        FOLDER,
-        None,
-        "Keep the persistent shared objects of clients in this folder.",
-        example="objects",
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class ProcessSettings:
     """How many processes serve, what outlives them, and what the operator sees of them."""
 
@@ -452,6 +426,14 @@ class ProcessSettings:
         example="gateway.pcap",
     )
 
+    capture_calls: Path | None = setting(
+        FOLDER,
+        None,
+        "Let admins capture a call that runs, by the console or by HTTP, as files in this folder.",
+        note="It is made with mode 0700 if it is missing. The files have what users say.",
+        example="captures",
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
@@ -483,6 +465,7 @@ class SipSettings:
     keep_first_line: bool
     has_passwords: bool
     records: bool  # what is published, and calls
+    may_mix: bool  # calls, when somebody asks
 
     @property
     def domains(self) -> tuple[str, ...]:
@@ -568,7 +551,13 @@ class Settings:
             keep_first_line=self.access.keep_first_line,
             has_passwords=self.access.users is not None,
             records=self.folders.record is not None,
+            may_mix=self.process.state is not None or self._has_tree,
         )
+
+    @property
+    def _has_tree(self) -> bool:
+        is_on = self.listeners.http is not None and self.resources.tree_mode != OFF
+        return is_on and self.process.workers == 1
 
     @property
     def for_rtmp(self) -> RtmpSettings:

@@ -27,8 +27,9 @@ LADDER = "[...document.querySelectorAll('.ladder .words')].map((each) => each.te
 
 
 @pytest.fixture
-def server(gateway):
-    return gateway("--domain", "example.net")
+def server(gateway, tmp_path):
+    folder = ("--record", str(tmp_path / "films"), "--record-when", "asked")
+    return gateway("--domain", "example.net", *folder)
 
 
 @pytest.fixture
@@ -81,6 +82,18 @@ def looks_at_the_gateway(page):
     check(page, "gateway")
 
 
+def records_and_pushes(page):
+    """A stream, into a file; a server that nobody has listed is refused in words."""
+    page.press(f"Record: live/{STREAM}")
+    page.until("document.getElementById('title-recording')?.checkVisibility()", "the recordings")
+    says(page, ".flv")
+    page.press(f"Push: live/{STREAM}")
+    page.fill("rtmp:// or rtmps:// address", "rtmp://127.0.0.1:9/live/key", submits=False)
+    assert page.faults() == []
+    page.run("document.querySelector('ask-first .stop').click()")
+    says(page, "Refused: --tree-push does not list this host and port")
+
+
 def learns_why_a_call_has_failed(start, server, page):
     start(Ffmpeg.publish, server.url("call", "carol@example.net"), hz=440, seconds=LASTING)
     says(page, "carol@example.net")
@@ -101,6 +114,7 @@ def test_an_operator_looks_into_a_call_and_hangs_up(start, server, page, phone):
     says(page, "bob@example.net")
     says(page, STREAM)
     assert page.run("return document.images.length") == 0
+    records_and_pushes(page)
     page.until("document.querySelector('.spark .line').getAttribute('d').includes('L')", "a chart")
     check(page, "now")
     opens_a_call(page)
@@ -113,6 +127,8 @@ def test_an_operator_looks_into_a_call_and_hangs_up(start, server, page, phone):
     check(page, "phones")
     looks_at_the_gateway(page)
     page.run("location.hash = '#now'")
+    page.press(f"Stop recording: live/{STREAM}")
+    page.until("!document.getElementById('title-recording').checkVisibility()", "its end")
     page.press("Hold: call@example.net to bob@example.net")
     says(page, "on hold")
     page.press("Hang up: call@example.net to bob@example.net")

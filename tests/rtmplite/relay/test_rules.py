@@ -4,11 +4,11 @@ import pytest
 from hypothesis import event
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from support.rtmp.relay_world import KEY, SOUND, RelayWorld
+from support.rtmp.relay_world import FRAME, KEY, SOUND, VIDEO_HEADER, RelayWorld
 
 from rtmplite.errors import LocalError
 from rtmplite.relay.link import State
-from rtmplite.relay.rules import Rule
+from rtmplite.relay.rules import Rule, named
 
 PULL = ["live/*=rtmp://far/live/{name}"]
 
@@ -140,6 +140,31 @@ def test_what_is_pulled_is_pushed_on_and_ends_for_all():
     viewer.server.transport.connection_lost(world.now)
     world.run()
     assert world.states() == [] and not world.wires and not list(world.registry)
+
+
+def test_a_push_without_a_rule_begins_in_the_middle_and_ends_alone():
+    """Covers FLV 10.1 §E.4.3.1: what a decoder needs goes first, from the last key frame on."""
+    world, changes = RelayWorld(push=["live/demo=rtmp://far/live/ruled"]), []
+    live, player = world.registry.open("live", "demo"), world.far.client()
+    for at, payload in ((0, VIDEO_HEADER), (0, KEY), (40, FRAME)):
+        live.write(9, at, payload, world.now)
+    player.play("copy")
+    world.run()
+    target = named("rtmp://far/live/copy", "demo")
+    push = world.relays.push(
+        live, target, world.dial, world.now, lambda link, now: changes.append(str(link.state))
+    )
+    world.run()
+    live.write(9, 80, FRAME, world.now)
+    world.run()
+    assert [body for _, _, body in player.media()] == [VIDEO_HEADER, KEY, FRAME, FRAME]
+    world.relays.end_push(push, world.now)
+    world.run()
+    assert changes == ["connecting", "running", "idle"] and world.states() == ["running"]
+    world.relays.push(live, target, world.dial, world.now, lambda link, now: None)
+    live.end(world.now)
+    world.run()
+    assert world.states() == [] and not world.wires
 
 
 def test_a_second_publication_without_an_end():

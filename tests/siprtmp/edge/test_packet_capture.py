@@ -6,6 +6,7 @@ import pytest
 
 import p2psip.net.tap
 import rtmplite.net.tap
+from p2psip.transaction.flow import Flow
 from rtclab.lint.packets import read_capture
 from siprtmp.edge import packet_capture
 from siprtmp.edge.packet_capture import PacketCapture
@@ -113,6 +114,26 @@ def test_nobody_else_may_read_the_files(capture, tmp_path):
     for name in ("a.pcap", "a.pcap.keys"):
         assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "a.pcap.keys").read_text() == ""
+
+
+def test_a_capture_of_one_call_has_what_it_is_given_and_is_no_tap(tmp_path):
+    path, phone = tmp_path / "call.pcap", ("192.0.2.9", 5062)
+    made = PacketCapture(path, Said(), is_tap=False)
+    assert p2psip.net.tap.Tapping.current is not made
+    by_udp = Flow("UDP", phone, ("192.0.2.1", 5060))
+    by_tls = Flow("TLS", phone, ("192.0.2.1", 5061))
+    made.message(b"one", by_udp, 1.0, is_sent=False)
+    made.message(b"two", by_udp, 2.0, is_sent=True)
+    made.message(b"three", by_tls, 3.0, is_sent=True)
+    made.watched(("127.0.0.1", 4000), ("0.0.0.0", 6000), b"sound")
+    made.close()
+    assert made.is_over and packets(path)[:2] == [
+        ("192.0.2.9:5062", "192.0.2.1:5060", b"one"),
+        ("192.0.2.1:5060", "192.0.2.9:5062", b"two"),
+    ]
+    assert packets(path)[-1] == ("127.0.0.1:4000", "127.0.0.1:6000", b"sound")
+    assert b"three" in path.read_bytes()
+    assert read_capture(path.read_bytes()).packets[1].time == 1.0  # after the first
 
 
 def test_a_link_to_elsewhere_is_not_followed(tmp_path):

@@ -120,6 +120,21 @@ def test_media_goes_neither_way_before_the_handshake_is_done(port):
     assert SrtpReceiver(*OURS).open_rtp(port.sent[-1][0]) == rtp(111)
 
 
+def test_what_is_watched_is_told_as_it_is_on_the_wire(port):
+    """Own design: for the capture of one call; DTLS and SRTP, with our address for the browser."""
+    told, here = [], ("127.0.0.1", 8189)
+    port.connect()
+    port.lines[0].watch(lambda *each: told.append(each))
+    coming = port.browser.protect_rtp(rtp(111))
+    port.take(coming)
+    port.lines[1].send_rtp(rtp(97))
+    assert told == [(BROWSER, here, coming), (here, BROWSER, port.sent[-1][0])]
+    assert port.transport.keys == (OURS, THEIRS)
+    port.lines[0].watch(None)
+    port.take(port.browser.protect_rtp(rtp(111, 2)))
+    assert len(told) == 2 and len(port.heard) == 2
+
+
 def test_packets_find_their_line_by_their_type_and_reports_reach_both(port):
     """Covers RFC 9725 §4.4.1 [bundled-media]."""
     port.connect()

@@ -69,6 +69,26 @@ def phone(port):
         yield made
 
 
+def test_a_port_that_is_watched_is_read_by_python_alone(port, phone):
+    """Own design: a pump tells nothing of what it reads and sends."""
+    told, taken = [], []
+    outlet = port.outlet(lambda *message: taken.append(message))
+    phone.send(packet(0))
+    assert until(lambda: port.heard)
+    assert port.offload(*terms(Outlet())) is not None
+    port.watch(lambda *each: told.append(each[2]))
+    for number in (1, 2):
+        phone.send(packet(number))
+    assert until(lambda: len(port.heard) == 3)
+    assert told == [packet(1), packet(2)] and port.offload(*terms(Outlet())) is None
+    outlet.publish(8, 0, ULAW, 1.0)
+    assert len(taken) == 1 and port.received == 3
+    port.watch(None)
+    phone.send(packet(3))
+    assert until(lambda: len(port.heard) == 4)
+    assert len(told) == 2
+
+
 def test_it_reads_the_socket_and_passes_usual_packets_on(pump, port, phone):
     """Own design: the first is for Python, and when that has offloaded the flow, no more are."""
     phone.send(packet(0))

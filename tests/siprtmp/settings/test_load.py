@@ -58,6 +58,9 @@ OPTIONS = [
     ("tls-cert", ["/etc/c.pem"], '"/etc/c.pem"', Path("/etc/c.pem")),
     ("tls-key", ["/etc/k.pem"], '"/etc/k.pem"', Path("/etc/k.pem")),
     ("record", ["/var/takes"], '"/var/takes"', Path("/var/takes")),
+    ("record-when", ["asked"], '"asked"', "asked"),
+    ("capture-calls", ["/var/packets"], '"/var/packets"', Path("/var/packets")),
+    ("tree-push", ["live.example"], '["live.example"]', ("live.example",)),
     ("state", ["/var/lib/siprtmp"], '"/var/lib/siprtmp"', Path("/var/lib/siprtmp")),
     ("location", ["redis://a/0"], '"redis://a/0"', "redis://a/0"),
     ("keep-first-line", [], "true", True),
@@ -191,8 +194,8 @@ def test_the_example_is_good_and_says_the_defaults(tmp_path):
         "rtmfp_redirect_to",
         "rtmfp_overflow_to",
         "shared",
-        *("capture", "call_records", "tree_origin", "tree_webhook", "tree_auth", "tree_redis"),
-        "token_key",
+        *("capture", "capture_calls", "call_records"),
+        *("tree_origin", "tree_webhook", "tree_auth", "tree_push", "tree_redis", "token_key"),
         *TABLES,
     }
 

@@ -25,6 +25,7 @@ from p2psip.errors import LocalError
 from p2psip.net.clock import monotonic
 from p2psip.net.media.latch import Latch, rtp_header
 from p2psip.net.media.port_pool import MediaPair
+from p2psip.net.media.watched_socket import Watch, WatchedSocket
 from p2psip.net.udp import MAX_DATAGRAM
 from p2psip.rtp import fast
 from p2psip.stack.routing import is_loopback
@@ -133,6 +134,7 @@ class MediaPort:
     ) -> None:
         self._pool, self._nat, self._closed = pool, latch, False
         self._rtp, self._rtcp, self.public, self._relays = pool.open(bind_ip)
+        self._opened, self._is_watched = (self._rtp, self._rtcp), False
         self.rtp_port: int = self._rtp.getsockname()[1]
         self.rtcp_port = self.rtp_port + 1
         self.strangers = self.failures = self._received = self._unsent = 0
@@ -187,13 +189,31 @@ class MediaPort:
         """
         if self._pump is not None:
             self._outlet = self._pump.outlet(self._rtp.fileno(), take)
-            self._outlet.aim(self._remote)
+            self._send_to(self._remote)
         return self._outlet
+
+    def watch(self, watch: Watch | None) -> None:
+        """Tell each datagram from now on, as source, target and octets; None ends that.
+
+        Own design: a pump tells nothing, so it hands over what it receives, for good, and sends
+        nothing until the end.  Whoever has lent packets takes them back first.
+        """
+        if (flow := self._flow) is not None:
+            self._received, self._flow = self._received + flow.passed, None
+            flow.close()
+            self._watchers.append(get_hub().loop.io(self._opened[0].fileno(), _READ))
+            self._watchers[-1].start(self._receive_rtp)
+        self._is_watched, self._segments = watch is not None, False
+        sockets: list[Any] = [*self._opened]
+        if watch is not None:
+            sockets = [WatchedSocket(each, watch) for each in self._opened]
+        self._rtp, self._rtcp = sockets
+        self._send_to(self._remote)
 
     def _send_to(self, remote: Any) -> None:
         self._remote = remote
         if self._outlet is not None:
-            self._outlet.aim(remote)
+            self._outlet.aim(None if self._is_watched else remote)
 
     def offload(self, *terms: Any) -> Any:
         """The pump's flow, if it handles packets of the accepted source that meet these terms.
@@ -279,7 +299,7 @@ class MediaPort:
 
         RFC 8656 §11.1.  Without a relay a port is ready as soon as it has a remote address.
         """
-        remote, relays = self._remote, [each for each in self._relays if each is self._rtp]
+        remote, relays = self._remote, [each for each in self._relays if each is self._opened[0]]
         return remote is not None and all(relay.permits(remote[0]) for relay in relays)
 
     def _relay_answered(self) -> None:

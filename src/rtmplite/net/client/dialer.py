@@ -12,6 +12,7 @@ import gevent
 from gevent import socket
 
 from rtmplite.errors import LocalError
+from rtmplite.net import admitted
 from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.net.tcp_connections import Socket, TcpConnections
@@ -119,6 +120,17 @@ class Dialer(TcpConnections[ChunkSession]):
         else:
             gevent.spawn(self._dial_by_flows, machine)
 
+    def dial_admitted(self, admits: admitted.Admits, machine: ChunkSession | FlowSession) -> None:
+        """Do the same, at an address that the operator admits, and by TCP alone.
+
+        Own design: also where the server sends us to another one.
+        """
+        if isinstance(machine, ChunkSession):
+            connect = partial(admitted.connect, admits=admits, timeout=TIMEOUT)
+            gevent.spawn(self._dial_by, connect, machine)
+        else:
+            gevent.spawn(machine.transport.connection_lost, now(), "by RTMP or RTMPS alone")
+
     def farewell(self, *, is_patient: bool = False) -> None:
         """Wait until closed machines have told peers, and all has arrived if `is_patient`."""
         super().farewell()
@@ -135,9 +147,12 @@ class Dialer(TcpConnections[ChunkSession]):
             self._close(port)
 
     def _dial(self, machine: ChunkSession) -> None:
+        self._dial_by(lambda *address: socket.create_connection(address, TIMEOUT), machine)
+
+    def _dial_by(self, connect: Callable[[str, int], socket.socket], machine: ChunkSession) -> None:
         target = machine.target
         try:
-            waiting = socket.create_connection((target.host, target.port), TIMEOUT)
+            waiting = connect(target.host, target.port)
         except OSError as error:
             machine.transport.connection_lost(now(), error.strerror or str(error))
             return

@@ -1,9 +1,10 @@
-"""Records every published stream as a file in a folder of its application.
+"""Records published streams, each as a file in a folder of its application.
 
-Own design: bytes are collected for `FLUSH` seconds, then a thread appends them.  A server that is
-killed loses these, and leaves a file that plays and has its length, but for the last seconds.  A
-disk that fails or falls behind interrupts the recording, never the stream: the file is cut behind
-its last whole tag, and goes on with a key frame once it can be written again.
+Own design: every stream is recorded from its beginning, or those alone for which somebody asks,
+from the last key frame on.  Bytes are collected for `FLUSH` seconds, then a thread appends them.  A
+server that is killed loses these, and leaves a file that plays and has its length, but for the last
+seconds.  A disk that fails or falls behind interrupts the recording, never the stream: the file is
+cut behind its last whole tag, and goes on with a key frame once it can be written again.
 """
 
 import errno
@@ -20,7 +21,7 @@ from typing import Any, Final
 
 import gevent
 
-from rtmplite.errors import RemoteError
+from rtmplite.errors import LocalError, RemoteError
 from rtmplite.flv.index import Index, load_index, scan
 from rtmplite.flv.video import is_key_frame
 from rtmplite.live.streams import DATA, VIDEO, LiveStream, Registry
@@ -45,13 +46,26 @@ _OLD: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class Recordings:
-    """Records all streams of `registry` below `folder`, until `stop`."""
+    """Records streams of `registry` below `folder`, until `stop`: all, or those that are started.
 
-    def __init__(self, folder: Path, registry: Registry, workers: Workers | None = None) -> None:
+    `on_change(recording)` is called when one has begun or ended, and when its file is there.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        registry: Registry,
+        workers: Workers | None = None,
+        *,
+        records_all: bool = True,
+    ) -> None:
         self.folder, self.workers = folder, workers or Workers()
         self.interrupted = 0  # how often the disk has failed a recording
+        self.on_change: Callable[[StreamRecording], object] = lambda recording: None
+        self._running: dict[LiveStream, StreamRecording] = {}
         self._files: dict[_File, None] = {}
-        registry.on_begin.append(self._begin)
+        if records_all:
+            registry.on_begin.append(self._begin)
         self._timer: Any = gevent.get_hub().loop.timer(FLUSH, FLUSH)
         self._timer.start(self._flush)
 
@@ -59,6 +73,26 @@ class Recordings:
     def active(self) -> int:
         """The number of files that are being written."""
         return len(self._files)
+
+    @property
+    def running(self) -> "list[StreamRecording]":
+        """The recordings of streams that are being published."""
+        return [*self._running.values()]
+
+    def record(self, live: LiveStream, now: float) -> "StreamRecording":
+        """Record this publication, from its last key frame on if there was one.
+
+        Raises LocalError if it is recorded already.
+        """
+        if live in self._running:
+            raise LocalError(f"{live.app}/{live.name} is recorded already")
+        recording = self._running[live] = StreamRecording(self, live, is_late=live.has_begun)
+        live.recorded = True
+        live.tap(recording)
+        self.on_change(recording)
+        for message in live.kept:
+            recording.write(*message, now)
+        return recording
 
     def stop(self) -> None:
         """End all recordings, and wait up to `FAREWELL` seconds for the disk."""
@@ -72,39 +106,68 @@ class Recordings:
         """Remove a file that is closed."""
         self._files.pop(file, None)
 
-    def begin(self, live: LiveStream, failed: "_File | None" = None) -> "_File":
+    def over(self, recording: "StreamRecording") -> None:
+        """Note that a recording has ended."""
+        if self._running.get(recording.live) is recording:
+            del self._running[recording.live]
+            self.on_change(recording)
+
+    def begin(self, recording: "StreamRecording", failed: "_File | None" = None) -> "_File":
         """Start another file for a stream, or go on with one that the disk has failed."""
-        file = _File(self, live, failed)
+        file = _File(self, recording, failed)
         self._files[file] = None
         return file
 
     def _begin(self, live: LiveStream, now: float) -> None:
-        if live.is_copy:
-            return
-        live.recorded = True
-        live.tap(_Tap(self, live))
+        if not live.is_copy:
+            self.record(live, now)
 
     def _flush(self) -> None:
         for file in list(self._files):
             file.flush()
 
 
-class _Tap:
-    """The `Sink` of one stream: one file after another, also after the disk has failed."""
+class StreamRecording:
+    """The `Sink` of one stream: one file after another, also after the disk has failed.
 
-    def __init__(self, recordings: Recordings, live: LiveStream) -> None:
-        self._recordings, self._live = recordings, live
+    `is_late` says that the publication has begun before, so that its headers come first.
+    """
+
+    def __init__(self, recordings: Recordings, live: LiveStream, *, is_late: bool = False) -> None:
+        self.live, self.is_over = live, False
+        self._recordings, self._is_late = recordings, is_late
         self._file: _File | None = None
+
+    @property
+    def path(self) -> Path | None:
+        """The file that is written, once there is one."""
+        return self._file.path if self._file is not None and self._file.is_open else None
+
+    @property
+    def seconds(self) -> float:
+        """How much is recorded in this file."""
+        return 0.0 if self._file is None else self._file.duration / 1000
+
+    @property
+    def size(self) -> int:
+        """The octets of this file by now."""
+        return 0 if self._file is None else self._file.size
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the disk has failed, and nothing is written until it can be."""
+        return self._file is not None and self._file.has_failed
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         before = self._file
         goes_on = before is not None and before.may_go_on and self._begins(type_id, payload)
+        if before is None and self._is_late and not self._begins(type_id, payload):
+            return
         if before is None or before.is_full or goes_on:
-            opening = []
+            opening = self.live.opening() if before is not None or self._is_late else []
             if before is not None:
                 before.end(now)
-                opening = self._live.opening()
-            self._file = self._recordings.begin(self._live, before if goes_on else None)
+            self._file = self._recordings.begin(self, before if goes_on else None)
             for each, header in opening:
                 self._file.write(each, timestamp, header, now)
         assert self._file is not None
@@ -112,20 +175,36 @@ class _Tap:
 
     def _begins(self, type_id: int, payload: bytes) -> bool:
         """Whether a decoder can begin with a message: FLV 10.1 §E.4.3.1."""
-        return VIDEO not in self._live.kinds or (type_id == VIDEO and is_key_frame(payload))
+        return VIDEO not in self.live.kinds or (type_id == VIDEO and is_key_frame(payload))
+
+    def changed(self) -> None:
+        """Tell that the file is there, or has failed."""
+        self._recordings.on_change(self)
+
+    def stop(self, now: float) -> None:
+        """End the recording, while the publication goes on."""
+        self.live.untap(self)
+        self.live.recorded = False
+        self.end(now)
 
     def end(self, now: float) -> None:
+        self.is_over = True
         if self._file is not None:
             self._file.end(now)
+        self._recordings.over(self)
 
 
 class _File:
     """One recording: its messages and bytes that wait; `failed` is a file to go on with."""
 
     def __init__(
-        self, recordings: Recordings, live: LiveStream, failed: "_File | None" = None
+        self,
+        recordings: Recordings,
+        recording: StreamRecording,
+        failed: "_File | None" = None,
     ) -> None:
         self._recordings, self._workers = recordings, recordings.workers
+        self._recording, live = recording, recording.live
         folder = recordings.folder / file_name(live.app)
         self.path: Path = (
             failed.path if failed is not None else folder / f"{file_name(live.name)}.flv"
@@ -152,6 +231,22 @@ class _File:
     @property
     def is_full(self) -> bool:
         return self._recorder is not None and self._recorder.is_full
+
+    @property
+    def is_open(self) -> bool:
+        return self._recorder is not None
+
+    @property
+    def has_failed(self) -> bool:
+        return self._failed
+
+    @property
+    def duration(self) -> int:
+        return 0 if self._recorder is None else self._recorder.duration
+
+    @property
+    def size(self) -> int:
+        return 0 if self._recorder is None else self._recorder.size
 
     def write(self, type_id: int, timestamp: int, payload: bytes, now: float) -> None:
         if self._failed or self._ended:
@@ -211,6 +306,7 @@ class _File:
         if not self._is_retry:
             log.info("recording %s", self.path)
         self.flush()
+        self._recording.changed()
 
     def _written(self, last: bool, done: "tuple[int, OSError | None]") -> None:
         size, error = done
@@ -238,6 +334,7 @@ class _File:
             )
         self._failed, self._retry_at = True, now() + RETRY
         self._messages, self._output, self._behind = [], [], 0
+        self._recording.changed()
 
 
 def _open(path: Path, continued: bool, room: int) -> tuple[int, Path, Index | None] | OSError:

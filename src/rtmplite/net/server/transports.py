@@ -5,6 +5,7 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ import gevent
 from rtmplite.errors import LocalError
 from rtmplite.live.streams import Registry
 from rtmplite.net.addresses import not_had, written
+from rtmplite.net.admitted import Admits
 from rtmplite.net.client.dialer import Dialer
 from rtmplite.net.clock import now
 from rtmplite.net.connection_limit import ConnectionLimit
@@ -34,7 +36,7 @@ from rtmplite.net.server.settings import (
     TrustSettings,
 )
 from rtmplite.net.tls import client_context, server_context
-from rtmplite.relay.link import Link, State
+from rtmplite.relay.link import Dial, Link, State
 from rtmplite.relay.rules import Relays, Rule
 from rtmplite.rtmfp.endpoint.limits import StartupLimits as PortLimits
 from rtmplite.rtmfp.endpoint.session_table import ALL_IDS
@@ -160,6 +162,10 @@ class Transports:
             registry, self._dialer.dial, os.urandom, push=push, pull=pull, on_change=on_change
         )
         self._dialer.tick = self.relays.tick
+
+    def admitted_dial(self, admits: Admits) -> Dial:
+        """Give what connects a relay to addresses alone that the operator admits."""
+        return partial(self._dialer.dial_admitted, admits)
 
     def start(self) -> None:
         """Listen.  Raises LocalError for an address that cannot be had."""

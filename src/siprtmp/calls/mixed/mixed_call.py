@@ -8,6 +8,7 @@ than it is heard is mixed at its pace.  Both are mixed by one clock as in a room
 call's codec has that, and encoded once.  Their video is in `mixed_video`.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from p2psip.errors import LocalError
@@ -67,15 +68,24 @@ class MixedApplication(OpenApplication):
 
 
 class MixedCalls:
-    """The mixes of all calls that are mixed, each under the name of its call's stream."""
+    """The mixes of all calls that are mixed, each under the name of its call's stream.
+
+    `on_change(call, stream, is_over)` is called when a mix has begun or ended.
+    """
 
     def __init__(self, media: MediaEdge, registry: Registry) -> None:
         self._media, self._registry = media, registry
         self._mixes: dict[Call, MixedCall] = {}
+        self.on_change: Callable[[Call, str, bool], object] = lambda call, stream, is_over: None
         registry.on_begin.append(self._begun)
 
     def __len__(self) -> int:
         return len(self._mixes)
+
+    @property
+    def running(self) -> list[Call]:
+        """The calls that are mixed."""
+        return [*self._mixes]
 
     def follow(self, call: Call, now: float) -> None:
         """Mix a call from its answer on, if a client of `call` or `sip` has it."""
@@ -107,6 +117,7 @@ class MixedCalls:
         self._mixes[call] = mix
         call.log.event("mix-start", name=live.name)
         mix.begin(now)
+        self.on_change(call, mix.name, False)
         return mix.name
 
     def stop(self, call: Call, now: float) -> str | None:
@@ -115,6 +126,7 @@ class MixedCalls:
         if mix is None:
             return None
         mix.close(now)
+        self.on_change(call, mix.name, True)
         return mix.name
 
     def _begun(self, live: LiveStream, now: float) -> None:

@@ -4,6 +4,7 @@ Own design: the rows are those of the operator's list, so that a call has the sa
 tree, in `siprtmp calls` and in its record.
 """
 
+import pathlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -15,14 +16,20 @@ from gevent import get_hub
 from p2psip.net.clock import monotonic, wallclock
 from p2psip.transaction.flow import Flow
 from rtmplite.live.streams import Registry
+from rtmplite.net.server.record import Recordings
+from rtmplite.net.server.transports import Transports
 from siprtmp import __version__
 from siprtmp.calls.call import Call
 from siprtmp.core.gateway_core import GatewayCore
 from siprtmp.core.placing import Placing
 from siprtmp.edge.branches.call_lines import CallLines
+from siprtmp.edge.branches.capture_tasks import CaptureTasks, PacketFile, Watch
 from siprtmp.edge.branches.process_load import ProcessLoad
+from siprtmp.edge.branches.push_tasks import PORTS, PushTasks
 from siprtmp.edge.branches.room_rows import RoomRows, told
+from siprtmp.edge.branches.stream_tasks import MixTasks, NamedStreams, RecordingTasks
 from siprtmp.edge.branches.webhook_sender import WebhookSender
+from siprtmp.media.session import MediaSession
 from siprtmp.operation.build import build
 from siprtmp.operation.logs import Log, RunningLevel
 from siprtmp.settings.routes import RouteSettings
@@ -34,11 +41,13 @@ from siprtmp.web.branches.call_stories import CallStories
 from siprtmp.web.branches.gateway_branch import GatewayBranch
 from siprtmp.web.branches.listed_branch import ListedBranch
 from siprtmp.web.branches.login_branch import LoginBranch
-from siprtmp.web.branches.roles import Roles
+from siprtmp.web.branches.roles import Role, Roles
 from siprtmp.web.branches.subscription_branch import SubscriptionBranch
+from siprtmp.web.branches.task_branch import TaskBranch
 from siprtmp.web.resources.asker import Asker
 from siprtmp.web.resources.branch import Branch, Path
 from siprtmp.web.resources.entity import JsonValue
+from siprtmp.web.resources.told_hosts import ToldHosts
 from siprtmp.web.resources.url_subscriptions import NAME, UrlSubscriptions
 
 Row = dict[str, object]
@@ -109,15 +118,45 @@ class BranchSide:
         self.audit, level = AuditTrail(wallclock()), RunningLevel(log)
         self.gateway = GatewayBranch(roles, self._figures, level, self.audit, stories.ended)
         self._senders: list[WebhookSender] = []
+        self._captures: CaptureTasks | None = None
         self.branches: dict[str, Branch] = {"stream": self._listed("streams", "name", end=True)}
         self.calls: CallBranch | None = None
         if core is not None:
             self._add_sip(core, registry)
+        self._streams = NamedStreams(registry, self.calls)
+        if core is not None:
+            mixes = MixTasks(self._streams, core.mixes, monotonic)
+            self.branches["mix"] = TaskBranch(roles, mixes)
         table = [(str(number), _shown(each)) for number, each in enumerate(routes)]
         rows = [((name,), row) for name, row in table]
         self.branches["route"] = ListedBranch(roles, lambda: rows)
         self.branches["gateway"] = self.gateway
         self.branches["openapi"] = ListedBranch(roles, self._described, is_public=True)
+
+    def add_recordings(self, recordings: Recordings | None) -> None:
+        """Have recordings begun and ended; None where there is no folder for them."""
+        tasks = RecordingTasks(self._streams, recordings, monotonic)
+        self.branches["recording"] = TaskBranch(self._roles, tasks)
+
+    def add_pushes(self, transports: Transports, hosts: Iterable[str], log: Log) -> None:
+        """Have streams pushed to servers on these hosts; none where the list is empty."""
+        told = ToldHosts(hosts, PORTS)
+        tasks = PushTasks(self._streams, transports, told, log, monotonic)
+        self.branches["push"] = TaskBranch(self._roles, tasks)
+
+    def add_captures(
+        self,
+        folder: pathlib.Path | None,
+        open_file: Callable[[pathlib.Path], PacketFile],
+        watch: Callable[[MediaSession, Watch | None], object],
+    ) -> None:
+        """Have single calls captured, in a folder; None where there is no folder for them."""
+        if self.calls is None:
+            return
+        tasks = CaptureTasks(self._streams, self.stories, folder, open_file, watch, monotonic)
+        self.calls.followers.append(tasks.follow)
+        self.branches["capture"] = TaskBranch(self._roles, tasks, Role.ADMIN, Role.ADMIN)
+        self._captures = tasks
 
     def add_urls(self, urls: UrlSubscriptions) -> None:
         """Have the subscriptions with a URL among the branches; before `mount`."""
@@ -158,6 +197,8 @@ class BranchSide:
             self._timer.close()
         for sender in self._senders:
             sender.stop()
+        if self._captures is not None:
+            self._captures.stop()
 
     def _add_sip(self, core: GatewayCore, registry: Registry) -> None:
         """Add what is of SIP, and have it tell its changes."""
@@ -196,12 +237,17 @@ class BranchSide:
     def _tick(self) -> None:
         self.gateway.tick()
         self.stories.tick(monotonic())
+        if self._captures is not None:
+            self._captures.tick(monotonic())
 
     def _line(self, call_id: str, event: str, about: Row, write: Callable[[], str]) -> None:
         self.stories.line(call_id, event, about, write, monotonic())
 
     def _message(self, data: bytes, flow: Flow, is_sent: bool) -> None:
-        self.stories.message(data, flow, monotonic(), is_sent=is_sent)
+        now = monotonic()
+        self.stories.message(data, flow, now, is_sent=is_sent)
+        if self._captures is not None:
+            self._captures.message(data, flow, now, is_sent=is_sent)
 
     def _figures(self) -> Row:
         """The figures of `/gateway`."""

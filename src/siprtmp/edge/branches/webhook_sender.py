@@ -14,10 +14,10 @@ import gevent
 from gevent import socket
 from gevent import ssl as gevent_ssl
 from gevent.event import Event
-from gevent.lock import BoundedSemaphore
 
 from p2psip.net.clock import monotonic, wallclock
 from rtmplite.errors import LocalError, RemoteError
+from rtmplite.net import admitted
 from rtmplite.net.redaction import public
 from rtmplite.net.server.hooks import Service, post, service
 from siprtmp import __version__
@@ -29,8 +29,6 @@ from siprtmp.web.resources.told_hosts import ToldHosts
 
 TIMEOUT: Final = 10.0  # s for the whole of a request
 MAX_REASON: Final = 200  # letters in the log
-LOOK_UPS: Final = 4  # of names that users have chosen, at once: others wait for the resolver too
-_looking_up = BoundedSemaphore(LOOK_UPS)
 
 
 class Poster:
@@ -136,23 +134,8 @@ def _connected(place: Service, hosts: ToldHosts | None) -> socket.socket:
     """Connect, and where `hosts` are given, to an address that they admit and to no other."""
     if hosts is None:
         return socket.create_connection((place.host, place.port))
-    with _looking_up:
-        found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
     # Resources §13.2 [checked-address-is-connected]
-    admitted = [each for each in found if hosts.admits(place.host, str(each[4][0]), place.port)]
-    why = OSError("no address of this host may be told")
-    for family, kind, protocol, _, address in admitted:
-        connected = socket.socket(family, kind, protocol)
-        try:
-            connected.connect(address)
-            return connected
-        except OSError as error:
-            why = error
-            connected.close()
-        except BaseException:  # a timeout leaves no socket open either
-            connected.close()
-            raise
-    raise why
+    return admitted.connect(place.host, place.port, hosts.admits)
 
 
 def stamp() -> str:

@@ -3,9 +3,10 @@
 Own design: an entry is written for each request that changes what is the gateway's own, when it has
 been answered; one without a user is left out where it was refused for that, since anybody can send
 any number of those.  Of what a request says there are the names, and the values of a few that have
-no secrets: keys that are pressed may be a PIN.
+no secrets: keys that are pressed may be a PIN.  Of a URL there is the host.
 """
 
+import re
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -21,9 +22,16 @@ MAX_ENTRIES: Final = 200
 MAX_LETTERS: Final = 100  # of a value
 HIDDEN: Final = "..."
 AUDITED: Final = frozenset(
-    ("call", "gateway", "registration", "room", "stream", "subscription", "trunk")
+    (
+        *("call", "capture", "gateway", "mix", "push", "recording", "registration"),
+        *("room", "stream", "subscription", "trunk"),
+    )
 )
-_SHOWN: Final = frozenset(("from", "to", "transfer", "held", "muted", "log_level"))
+_SHOWN: Final = frozenset(
+    ("from", "to", "transfer", "held", "muted", "log_level", "stream", "call")
+)
+URL: Final = "url"  # whose rest may have a key
+_HOST: Final = re.compile(r"(\w+://)(?:[^/?#\s]*@)?([^/?#@\s]+)")
 _NO_USER: Final = 401
 
 
@@ -67,10 +75,19 @@ def _summary(said: JsonValue) -> Row:
     """The names in what was said, with the values that may be shown."""
     if not isinstance(said, dict):
         return {}
-    return {
-        str(name)[:MAX_LETTERS]: _shown(value) if name in _SHOWN else HIDDEN
-        for name, value in [*said.items()][:10]
-    }
+    return {str(name)[:MAX_LETTERS]: _told(name, each) for name, each in [*said.items()][:10]}
+
+
+def _told(name: str, value: JsonValue) -> JsonValue:
+    if name == URL:
+        return _host(value)
+    return _shown(value) if name in _SHOWN else HIDDEN
+
+
+def _host(value: JsonValue) -> str:
+    """The scheme and the host of a URL."""
+    found = _HOST.match(value) if isinstance(value, str) else None
+    return HIDDEN if found is None else (found[1] + found[2])[:MAX_LETTERS]
 
 
 def _shown(value: JsonValue) -> JsonValue:

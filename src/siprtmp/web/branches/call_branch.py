@@ -118,6 +118,14 @@ class CallBranch:
         self._leave(call, event, text)
         return call in self._placed
 
+    def find(self, name: str) -> Call | None:
+        """The call of a resource."""
+        return self._calls.get(name)
+
+    def name(self, call: Call) -> str:
+        """The name of a call's resource, "" once it has ended."""
+        return self._names.get(call, "")
+
     def _enter(self, call: Call) -> None:
         """Give a call a name: two calls have the same Call-ID if they are both ends of one."""
         assert call.call is not None

@@ -11,7 +11,8 @@ from typing import Final
 
 from p2psip.transaction.flow import LOCAL, Flow
 from siprtmp.calls.call import Call
-from siprtmp.web.branches.call_story import PARTS, CallStory, LogLine, Media, Noted, Sip
+from siprtmp.calls.stream_user import StreamUser
+from siprtmp.web.branches.call_story import PARTS, CallStory, Clients, LogLine, Media, Noted, Sip
 from siprtmp.web.branches.sip_step import MAX_OCTETS, call_id_in
 from siprtmp.web.resources.branch import Change, Path, Teller
 from siprtmp.web.resources.entity import JSON, Entity
@@ -57,6 +58,7 @@ class CallStories:
         story = CallStory(name, call_id, begun)
         for each in waited:
             story.note(each)
+        story.begin(_clients(call), now)
         if (before := self._ended.pop(name, None)) is not None:
             self._forget(before)
         self._stories[name], self._calls[name] = story, call
@@ -83,6 +85,10 @@ class CallStories:
     def parts(self, name: str) -> list[str]:
         """The names below a call."""
         return [*PARTS] if name in self._stories else []
+
+    def messages(self, name: str) -> list[Sip]:
+        """The SIP messages that are kept of a call, in order."""
+        return self._stories[name].messages if name in self._stories else []
 
     def ended(self) -> list[Row]:
         """The rows of the calls that have ended, the latest first."""
@@ -140,4 +146,12 @@ class CallStories:
 
 def _media(call: Call) -> Media:
     seen = call.statistics
-    return Media(seen.codec or "", seen.sent, seen.received, seen.rtp, call.is_of_browser)
+    counts = seen.codec or "", seen.sent, seen.received, seen.rtp
+    return Media(*counts, call.is_of_browser, call.dtls_suite or seen.srtp, _clients(call))
+
+
+def _clients(call: Call) -> Clients:
+    user = call.user
+    if not isinstance(user, StreamUser):
+        return Clients()
+    return Clients(user.is_published, user.remote.players)

@@ -22,6 +22,7 @@ SLACK: Final = 0.1  # s, by which a timer may be early
 LATE_SECONDS: Final = 10.0  # after an answer, until the first packet is missed
 GATEWAY: Final = "gateway"
 PHONE: Final = "phone"
+CLIENT: Final = "client"  # of RTMP
 INSIDE: Final = "inside"  # the other end of a message of this process to itself
 LADDER, LOG, QUALITY, ADVICE = PARTS = ("ladder", "log", "quality", "advice")
 
@@ -50,14 +51,23 @@ class LogLine(NamedTuple):
     write: Callable[[], str]
 
 
+class Clients(NamedTuple):
+    """The RTMP clients of a call: whether one publishes, and how many play."""
+
+    publishes: bool = False
+    players: int = 0
+
+
 class Media(NamedTuple):
-    """What a call has sent and received until now."""
+    """What a call has sent and received until now, and the suite of its keys for SRTP."""
 
     codec: str
     sent: int
     received: int
     rtp: Statistics | None
     is_browser: bool
+    suite: str = ""
+    clients: Clients = Clients()
 
 
 Noted = Sip | LogLine
@@ -77,6 +87,7 @@ class CallStory:
         self._problems: dict[str, Row] = {}  # warnings by their events
         self._kept, self._is_truncated = 0, False
         self._last, self._sampled_at, self._is_silent = _NONE, begun, False
+        self._clients, self._suite, self._has_reports = Clients(), "", False
         self._next_look = begun
         self._ended_at: float | None = None
 
@@ -89,6 +100,11 @@ class CallStory:
         if not self._add(noted._replace(data=noted.data[:MAX_OCTETS])):
             return None
         return LADDER, lambda: {"step": self._said(noted)}
+
+    def begin(self, clients: Clients, now: float) -> None:
+        """Note the clients that are there when the call begins."""
+        for step in self._news_of_clients(clients, now):
+            self._add(step)
 
     def look(self, media: Callable[[], Media], now: float) -> list[tuple[str, Row]]:
         """Note what has become of the media, if it is time; what subscribers are told."""
@@ -116,6 +132,11 @@ class CallStory:
     def end(self, row: Row, now: float) -> None:
         """The call has ended, with the `reason` in its row."""
         self.end_row, self._ended_at = row, now
+
+    @property
+    def messages(self) -> list[Sip]:
+        """The messages that are kept, in order."""
+        return [each for each in self._steps if isinstance(each, Sip)]
 
     def read(self, part: str, now: float) -> Row:
         """What one of `PARTS` holds."""
@@ -158,10 +179,14 @@ class CallStory:
 
     def _news(self, seen: Media, now: float) -> list[Row]:
         """What is new of the packets: the first ones, silence, and the end of that."""
-        last, found = self._last, []
+        last, found = self._last, self._news_of_clients(seen.clients, now)
         if seen.is_browser and seen.received and not last.received:
             text = "connected: what the browser sends has arrived"
             found.append(self._of_media(now, "ICE", PHONE, GATEWAY, text))
+        if seen.suite != self._suite:
+            self._suite, protocol = seen.suite, "DTLS" if seen.is_browser else "SRTP"
+            text = f"keys for {seen.suite}" if seen.suite else "no keys any more"
+            found.append(self._of_media(now, protocol, PHONE, GATEWAY, text))
         for source, target, count, before in (
             (PHONE, GATEWAY, seen.received, last.received),
             (GATEWAY, PHONE, seen.sent, last.sent),
@@ -169,6 +194,10 @@ class CallStory:
             if count and not before:
                 text = f"first packets, {seen.codec or 'no audio'}"
                 found.append(self._of_media(now, "RTP", source, target, text))
+        if not self._has_reports and seen.rtp is not None and seen.rtp.rtt is not None:
+            self._has_reports = True
+            text = f"first report, round trip {1000 * seen.rtp.rtt:.0f} ms"
+            found.append(self._of_media(now, "RTCP", PHONE, GATEWAY, text))
         if last.received and self._is_due(now):
             is_silent = seen.received == last.received
             if is_silent != self._is_silent:
@@ -180,6 +209,16 @@ class CallStory:
                 sent=last.sent or seen.sent, received=last.received or seen.received
             )
         return found
+
+    def _news_of_clients(self, seen: Clients, now: float) -> list[Row]:
+        """A publisher that has come or gone, and how many play, if that has changed."""
+        before, self._clients = self._clients, seen
+        texts = []
+        if seen.publishes != before.publishes:
+            texts.append("publishes" if seen.publishes else "publishes no longer")
+        if seen.players != before.players:
+            texts.append(f"players: {seen.players}")
+        return [self._of_media(now, "RTMP", CLIENT, GATEWAY, text) for text in texts]
 
     def _of_media(self, now: float, protocol: str, source: str, target: str, text: str) -> Row:
         said: Row = {"at": self._at(now), "from": source, "to": target}
@@ -195,8 +234,7 @@ class CallStory:
                 silence = MissingMedia.NO_LONGER_HEARD
             elif not self._last.sent:
                 silence = MissingMedia.NOTHING_SENT
-        messages = (each.data for each in self._steps if isinstance(each, Sip))
-        causes = [*dict.fromkeys(text for data in messages for text in causes_in(data))]
+        causes = [*dict.fromkeys(text for each in self.messages for text in causes_in(each.data))]
         return advised(reason, self._problems, silence, causes)
 
 

@@ -27,6 +27,26 @@ _LEVEL: Final[Schema] = {
     "properties": {"log_level": {"enum": ["debug", "info", "warning", "error"]}},
 }
 _MUTE: Final[Schema] = {"type": "object", "properties": {"muted": _FLAG}}
+_OF_CALL: Final[Schema] = {"type": "object", "properties": {"call": _TEXT}, "required": ["call"]}
+_OF_STREAM: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "stream": {**_TEXT, "description": "A stream that is published, as APP/NAME."},
+        "call": {**_TEXT, "description": "Or a call: that of both its sides, or of the phone."},
+    },
+    "minProperties": 1,
+    "maxProperties": 1,
+}
+_PUSH: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        **_OF_STREAM["properties"],
+        "url": {**_TEXT, "description": "rtmp://HOST[:PORT]/APP[/STREAM], or rtmps."},
+    },
+    "required": ["url"],
+    "minProperties": 2,
+    "maxProperties": 2,
+}
 _SAY: Final[Schema] = {
     "type": "object",
     "properties": {"digits": _TEXT, "message": _TEXT, "transfer": _TEXT},
@@ -84,6 +104,23 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Operation, ...]]] = {
     ("trunk", "/{trunk}"): (_READ,),
     ("route", ""): (_LIST,),
     ("route", "/{route}"): (_READ,),
+    ("recording", ""): (
+        _LIST,
+        Operation("POST", "Record a stream, or that of a call.", _OF_STREAM),
+    ),
+    ("recording", "/{recording}"): (_READ, Operation("DELETE", "End a recording.")),
+    ("push", ""): (
+        _LIST,
+        Operation("POST", "Push a stream, or that of a call, to a server of the list.", _PUSH),
+    ),
+    ("push", "/{push}"): (_READ, Operation("DELETE", "End a push.")),
+    ("mix", ""): (
+        _LIST,
+        Operation("POST", "Publish both sides of a call as one stream.", _OF_CALL),
+    ),
+    ("mix", "/{mix}"): (_READ, Operation("DELETE", "End a mix.")),
+    ("capture", ""): (_LIST, Operation("POST", "Capture the packets of a call.", _OF_CALL)),
+    ("capture", "/{capture}"): (_READ, Operation("DELETE", "End a capture.")),
     ("subscription", ""): (_LIST,),
     ("subscription", "/{subscription}"): (_READ, Operation("DELETE", "End a subscription.")),
     ("gateway", ""): (

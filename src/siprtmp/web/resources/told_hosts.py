@@ -42,7 +42,7 @@ class ToldHost:
     ports: tuple[int, ...]
 
     @classmethod
-    def parse(cls, text: str) -> "ToldHost":
+    def parse(cls, text: str, usual: tuple[int, ...] = WEB_PORTS) -> "ToldHost":
         """Read `HOST[:PORT]`, `*.DOMAIN[:PORT]`, or `NETWORK[:PORT]`.  Raises ValueError.
 
         >>> ToldHost.parse("crm.example:8443").ports, ToldHost.parse("[fd00::/8]").network
@@ -53,7 +53,7 @@ class ToldHost:
             raise ValueError(
                 f"{text!r}: HOST, *.DOMAIN or NETWORK/BITS is wanted, or one with :PORT"
             )
-        ports = (int(found[3]),) if found[3] else WEB_PORTS
+        ports = (int(found[3]),) if found[3] else usual
         place = found[1] or found[2]
         try:
             return cls("", ip_network(place), ports)
@@ -77,10 +77,10 @@ class ToldHost:
 
 
 class ToldHosts:
-    """All entries of the list."""
+    """All entries of the list; those without a port have the `usual` ones."""
 
-    def __init__(self, entries: Iterable[str]) -> None:
-        self._entries = tuple(ToldHost.parse(each) for each in entries)
+    def __init__(self, entries: Iterable[str], usual: tuple[int, ...] = WEB_PORTS) -> None:
+        self._entries = tuple(ToldHost.parse(each, usual) for each in entries)
 
     def __bool__(self) -> bool:
         return bool(self._entries)

@@ -97,6 +97,33 @@ def test_media_goes_both_ways(open_port, phone, heard):
     assert (port.received, port.strangers, port.unsent, port.failures) == (1, 0, 0, 0)
 
 
+def test_a_port_that_is_watched_tells_each_datagram_until_it_is_not(open_port, phone, heard):
+    """Own design: for the capture of one call, at no cost of the others."""
+    port, told = open_port(), []
+    near, far = (LOOPBACK, port.rtp_port), (LOOPBACK, port.rtcp_port)
+    port.remote = phone.address
+    for watch in (lambda *each: told.append(each), None):
+        port.watch(watch)
+        port.send_rtp(b"to you")
+        port.send_rtcp(b"about you")
+        port.send_run([b"one", b"two"])
+        phone.rtp.sendto(rtp(1), near)
+        phone.rtcp.sendto(RTCP, far)
+        heard.clear()
+        until(lambda: len(heard) == 2)
+    assert sorted(told, key=str) == sorted(
+        [
+            (near, phone.address, b"to you"),
+            (far, phone.rtcp_address, b"about you"),
+            *((near, phone.address, each) for each in (b"one", b"two")),
+            (phone.address, near, rtp(1)),
+            (phone.rtcp_address, far, RTCP),
+        ],
+        key=str,
+    )
+    assert port.unsent == 0 and port.received == 2
+
+
 def test_a_port_that_was_behind_reads_on_until_nothing_is_left(open_port, phone, monkeypatch):
     """Own design: while the loop is busy, and where pictures come in bursts, one is not enough."""
     monkeypatch.setattr(rtp_ports, "LOOK", 1000.0)

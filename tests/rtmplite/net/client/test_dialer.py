@@ -2,6 +2,7 @@
 
 import os
 import socket as plain
+from functools import partial
 
 import gevent
 import pytest
@@ -206,6 +207,33 @@ def test_a_url_too_long_for_a_hello(serve):
     near.relays.stop(now())
     source._client.close()
     until(lambda: len(os.listdir("/proc/self/fd")) <= before)
+
+
+def test_what_a_client_has_named_is_connected_to_at_an_admitted_address_alone(serve):
+    """And never by RTMFP, whose datagrams go wherever a name leads."""
+    far, near, asked = serve(), serve(), []
+    made = serve.relay(near)
+    live = near.registry.open("live", "demo")
+    live.begin(0.0)
+
+    def admits(host, address, port):
+        asked.append((host, address, port))
+        return is_listed
+
+    def push(url):
+        dial = partial(made.dial_admitted, admits)
+        return near.relays.push(live, Target.parse(url), dial, now(), lambda link, now: None)
+
+    is_listed, port = False, far.address[1]
+    refused = push(f"{far.url}/one")
+    until(lambda: "no address of this host is admitted" in refused.reason)
+    assert asked == [("127.0.0.1", "127.0.0.1", port)]
+    by_flows = push(f"rtmfp://127.0.0.1:{port}/live/two")
+    until(lambda: "RTMPS alone" in by_flows.reason)
+    assert len(asked) == 1 and not far.connections
+    is_listed = True
+    until(lambda: str(refused.state) == "running")
+    assert len(far.connections) == 1
 
 
 def test_a_certificate_that_is_not_trusted(serve, made):

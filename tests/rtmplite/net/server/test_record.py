@@ -9,6 +9,7 @@ import gevent
 import pytest
 from support.sockets import until
 
+from rtmplite.errors import LocalError
 from rtmplite.flv import file, metadata
 from rtmplite.live.streams import Registry
 from rtmplite.net.server import record
@@ -109,6 +110,64 @@ def test_nothing_is_overwritten(studio, tmp_path):
     names = sorted(path.name for path in (tmp_path / "live").iterdir())
     assert len(names) == 4 and "demo.flv" in names
     assert all(times(tmp_path / "live" / name) == [0, 40, 80] for name in names)
+
+
+HEADER, FRAME = b"\x17\0\0\0\0avcC", b"\x27\x01\0\0\0inter"
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """A registry, and what records those of its streams for which somebody asks."""
+    registry = Registry()
+    recordings = Recordings(tmp_path, registry, records_all=False)
+    yield registry, recordings
+    recordings.stop()
+
+
+def test_what_nobody_asks_for_is_not_stored(asked, tmp_path):
+    take(asked)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_recording_that_is_asked_for_begins_with_the_last_key_frame(asked, tmp_path):
+    """Covers FLV 10.1 §E.4.3.1: with the header, until it is stopped; the stream goes on."""
+    registry, recordings = asked
+    live = registry.open("live", "demo")
+    for at, payload in ((0, HEADER), (0, KEY), (40, FRAME), (80, KEY), (120, FRAME)):
+        live.write(9, at, payload, 0.0)
+    heard = []
+    recordings.on_change = lambda each: heard.append((each.is_over, each.path))
+    recording = recordings.record(live, 0.0)
+    with pytest.raises(LocalError, match="live/demo is recorded already"):
+        recordings.record(live, 0.0)
+    live.write(9, 160, FRAME, 0.0)
+    recording.stop(0.0)
+    assert not live.recorded and recordings.running == []
+    live.write(9, 200, FRAME, 0.0)
+    live.end(0.0)
+    assert recordings.workers.wait(20.0)
+    path = tmp_path / "live" / "demo.flv"
+    tags = [*file.tags(path.read_bytes())][1:]
+    assert [(each.timestamp, each.data) for each in tags] == [
+        *((0, HEADER), (0, KEY)),
+        *((40, FRAME), (80, FRAME)),
+    ]
+    assert heard[0] == (False, None) and (True, None) in heard and heard[-1][1] == path
+
+
+def test_where_no_frames_are_kept_it_waits_for_a_key_frame(asked, tmp_path):
+    registry, recordings = asked
+    registry.keeps_groups = False
+    live = registry.open("live", "demo")
+    live.write(9, 0, HEADER, 0.0)
+    live.write(9, 0, KEY, 0.0)
+    recording = recordings.record(live, 0.0)
+    for at, payload in ((40, FRAME), (80, KEY), (120, FRAME)):
+        live.write(9, at, payload, 0.0)
+    live.end(0.0)
+    assert recording.is_over and recordings.workers.wait(20.0)
+    tags = [*file.tags((tmp_path / "live" / "demo.flv").read_bytes())][1:]
+    assert [each.data for each in tags] == [HEADER, KEY, FRAME]
 
 
 def test_append_continues_a_file(studio, tmp_path):

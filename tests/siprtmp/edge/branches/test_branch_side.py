@@ -7,6 +7,7 @@ from support.sip.homes import CAROL, register
 from p2psip.errors import RemoteError
 from p2psip.server.users import UserStore
 from rtmplite.auth.credentials import user_lines
+from rtmplite.net.server.record import Recordings
 from siprtmp.edge.branches.branch_side import BranchSide
 from siprtmp.edge.overview import Overview, call_row
 from siprtmp.settings.routes import RouteSettings
@@ -15,6 +16,7 @@ from siprtmp.web.resources.asker import Asker
 from siprtmp.web.resources.entity import JSON, Entity
 
 OPERATOR = Asker(host="127.0.0.1")
+LOCAL = Roles([], is_local=True)
 ROUTES = [RouteSettings("news", stream="studio", push="rtmp://live.example/app/KEY")]
 
 
@@ -128,6 +130,61 @@ def test_a_route_is_shown_without_its_key(tree):
     branches, _ = tree
     row = branches["route"].read(("0",)).data
     assert row == {"match": "news", "stream": "studio", "push": True}
+
+
+def test_a_call_is_mixed_and_the_stream_of_both_sides_recorded(world, overview, tmp_path):
+    """What is begun is told, and so is its end, which that of the call is."""
+    pytest.importorskip("av")
+    core, log, tree = world.gateway.core, world.gateway.log, Tree()
+    side = BranchSide(LOCAL, overview, call_row, core, world.registry, [], log)
+    recordings = Recordings(tmp_path, world.registry, records_all=False)
+    side.add_recordings(recordings)
+    side.mount(tree)
+    mix, recording = tree.branches["mix"], tree.branches["recording"]
+    world.tool().publish("show")
+    desk = Desk(world.link)
+    desk.ring("show", world.now)
+    world.wait()
+    [name] = tree.branches["call"].children(())
+    wanted = Entity(JSON, {"call": name})
+    assert mix.create((), wanted, OPERATOR) == "1" and mix.children(()) == ["1"]
+    row = {"call": name, "stream": "mixed/show"}
+    assert mix.read(("1",)).data == row
+    assert recording.create((), wanted, OPERATOR) == "1"
+    assert recording.read(("1",)).data["stream"] == "mixed/show"
+    for branch, said, status in (
+        (mix, {"call": name}, 409),
+        (mix, {"call": "none"}, 404),
+        (recording, {"call": name}, 409),
+        (recording, {"stream": "live/none"}, 404),
+        (recording, {"stream": "mixed/show", "call": name}, 422),
+        (recording, {}, 422),
+    ):
+        with pytest.raises(RemoteError) as refused:
+            branch.create((), Entity(JSON, said), OPERATOR)
+        assert refused.value.status == status, said
+    desk.calls[0].bye(world.now)
+    world.wait()
+    recordings.stop()
+    told = [each for each in tree.told if each[0] in ("mix", "recording") and each[2] != "update"]
+    assert [each[:3] for each in told] == [
+        *(("mix", ("1",), "create"), ("recording", ("1",), "create")),
+        *(("recording", ("1",), "delete"), ("mix", ("1",), "delete")),
+    ]
+    assert told[-1][3] == row and mix.children(()) == recording.children(()) == []
+    assert world.is_clean()
+
+
+def test_without_a_folder_nothing_is_recorded(world, overview):
+    core, log, tree = world.gateway.core, world.gateway.log, Tree()
+    side = BranchSide(LOCAL, overview, call_row, core, world.registry, [], log)
+    side.add_recordings(None)
+    side.mount(tree)
+    world.client("rtmp://host/live").publish("demo")
+    with pytest.raises(RemoteError, match="--record") as refused:
+        wanted = Entity(JSON, {"stream": "live/demo"})
+        tree.branches["recording"].create((), wanted, OPERATOR)
+    assert refused.value.status == 409 and tree.branches["recording"].children(()) == []
 
 
 def test_a_member_that_enters_a_room_is_told(world, tree):

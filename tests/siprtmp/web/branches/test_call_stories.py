@@ -1,10 +1,12 @@
 """What is noted of a call while it runs, and after its end."""
 
 import logging
+from dataclasses import replace
 
 import pytest
 from support.gateway.gateway_world import AUDIO, DESK, Desk, GatewayWorld
 
+from p2psip.rtp.session import Statistics
 from p2psip.transaction.flow import Flow
 from siprtmp.core.placing import Placing
 from siprtmp.edge.branches.call_lines import CallLines
@@ -13,7 +15,15 @@ from siprtmp.operation.logs import Log
 from siprtmp.web.branches.advice import MissingMedia, advised, codes
 from siprtmp.web.branches.call_branch import CallBranch
 from siprtmp.web.branches.call_stories import MAX_ENDED, CallStories
-from siprtmp.web.branches.call_story import MAX_KEPT, MAX_STEPS, PARTS, CallStory, Sip
+from siprtmp.web.branches.call_story import (
+    MAX_KEPT,
+    MAX_STEPS,
+    PARTS,
+    CallStory,
+    Clients,
+    Media,
+    Sip,
+)
 from siprtmp.web.branches.roles import Roles
 from siprtmp.web.branches.sip_step import MAX_OCTETS, call_id_in, causes_in, step_of
 from siprtmp.web.resources.asker import Asker
@@ -117,6 +127,27 @@ def test_a_call_that_comes_is_noted_from_its_invite(rig):
     [rig.name] = rig.branch.children(())
     assert rig.steps()[0] == ("phone", "SIP", "INVITE")
     assert rig.branch.children((rig.name,)) == [*PARTS]
+
+
+def test_clients_keys_and_reports_are_steps_once():
+    """With a browser, whose keys come by DTLS."""
+    seen = Statistics(9, 900, 9, 900, 0, 1.0, 0, None, 0, 0.0, 0.0)
+    story = CallStory("a", "a", 0.0)
+    story.begin(Clients(publishes=True), 0.0)
+    story.up_at, suite = 1.0, "AES_CM_128_HMAC_SHA1_80"
+    media = Media("opus", 9, 9, seen, True, suite, Clients(publishes=True))
+    later = media._replace(rtp=replace(seen, rtt=0.0213), clients=Clients(players=2))
+    for at, each in ((1.0, media), (2.0, media), (8.0, later), (14.0, later)):
+        story.look(lambda each=each: each, at)
+    steps = story.read("ladder", 14.0)["steps"]
+    told = [(each["at"], each["from"], each["protocol"], each["text"]) for each in steps]
+    assert [each for each in told if each[2] not in ("RTP", "ICE")] == [
+        (0.0, "client", "RTMP", "publishes"),
+        (1.0, "phone", "DTLS", f"keys for {suite}"),
+        (8.0, "client", "RTMP", "publishes no longer"),
+        (8.0, "client", "RTMP", "players: 2"),
+        (8.0, "phone", "RTCP", "first report, round trip 21 ms"),
+    ]
 
 
 def test_nothing_secret_is_shown():

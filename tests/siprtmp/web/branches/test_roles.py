@@ -130,7 +130,8 @@ def test_requests_that_change_something_are_noted_without_secrets_and_told_to_ad
     tree.connect("1", heard)
     root = Asker("root@home", connection="1")
     answer(tree, Request("SUBSCRIBE", ("gateway", "audit")), root)
-    pin = Entity(JSON, {"digits": "1234", "to": "sip:bob:hush@home", "held": True})
+    said = {"digits": "1234", "to": "sip:bob:hush@home", "held": True}
+    pin = Entity(JSON, {**said, "url": "rtmp://ann:hush@live.example:1936/app/hush?hush"})
     for asker in (BOSS, ANN, Asker(host="192.0.2.1")):
         with pytest.raises(RemoteError):
             answer(tree, Request("POST", ("call",), pin), asker)
@@ -139,7 +140,8 @@ def test_requests_that_change_something_are_noted_without_secrets_and_told_to_ad
     assert [each["user"] for each in kept] == ["boss@home", "ann@home"]
     first = kept[0]
     assert first["at"] == "1970-01-01T00:16:45.000+00:00" and first["resource"] == "/call"
-    assert first["entity"] == {"digits": "...", "to": "sip:bob:***@home", "held": True}
+    masked = {"digits": "...", "to": "sip:bob:***@home", "held": True}
+    assert first["entity"] == {**masked, "url": "rtmp://live.example:1936"}
     assert len(heard) == 2 and '"entry"' in heard[0] and "hush" not in heard[0]
     assert branch.read(("audit",)).data == {"entries": kept[::-1]}
     assert not branch.may(("audit",), Right.READ, BOSS) and branch.may(("audit",), Right.READ, ROOT)

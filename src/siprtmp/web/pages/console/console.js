@@ -20,14 +20,19 @@ const LISTS = {
   registration: { tells: "some" },
   login: { tells: "some" },
   room: { tells: "some" },
+  recording: { tells: "some" },
+  push: { tells: "some" },
+  mix: { tells: "some" },
+  capture: { tells: "some" },
   trunk: { tells: "some" },
   route: { tells: "" },
 };
 /** The lists that a view shows. */
-const VIEWS = { now: ["call", "stream"], call: ["call"], phones: ["registration", "login"], ways: ["room", "trunk", "route"] };
+const VIEWS = { now: ["call", "stream", "recording", "push"], call: ["call", "recording", "mix", "capture"], phones: ["registration", "login"], ways: ["room", "trunk", "route"] };
 const COUNTED = { call: "calls", stream: "streams", registration: "registrations", room: "rooms" };
 const FIGURES = [...Object.values(COUNTED), "sockets", "greenlets"];
-const SIZES = { cpu_percent: (value) => `${round(value)} %`, memory_bytes: (value) => `${round(value / 1e6)} MB` };
+const megabytes = (value) => `${round(value / 1e6)} MB`;
+const SIZES = { cpu_percent: (value) => `${round(value)} %`, memory_bytes: megabytes };
 
 /**
  * What the page knows: its tree, and the rows of each list by their paths. It tells of each change
@@ -165,6 +170,8 @@ class Operator extends EventTarget {
 
   delete(name, key) { return this.change(name, this.tree.delete(`/${name}/${key}`)); }
 
+  post(name, about) { return this.change(name, this.tree.post(`/${name}`, about)); }
+
   patch(name, key, part) { return this.change(name, this.tree.patch(`/${name}/${key}`, part)); }
 
   /** Do it, and read what has come of it: one's own changes are not told. */
@@ -231,34 +238,56 @@ customElements.define("ask-first", class extends HTMLElement {
   connectedCallback() {
     this.text = make("p", { id: "asked" });
     this.act = button("hangUp", () => this.dialog.close("yes"), { className: "stop" });
-    this.dialog = make("dialog", { "aria-labelledby": "asked" }, this.text,
+    this.given = field("url", { type: "url" });
+    this.dialog = make("dialog", { "aria-labelledby": "asked" }, this.text, this.given.box,
       make("div", { className: "row" }, this.act, button("leave", () => this.dialog.close(""))));
     this.append(this.dialog);
   }
 
-  /** @param {string} text @param {string} word @param {() => unknown} run */
-  ask(text, word, run) {
+  /** @param {string} text @param {string} word @param {(url: string) => unknown} run @param {boolean} wantsUrl */
+  ask(text, word, run, wantsUrl = false) {
+    const { input, box } = this.given;
     this.text.textContent = text;
     this.act.textContent = say(word);
+    input.value = "";
+    box.hidden = !wantsUrl;
     this.dialog.returnValue = "";
-    this.dialog.onclose = () => this.dialog.returnValue === "yes" && run();
+    this.dialog.onclose = () => this.dialog.returnValue === "yes" && run(input.value.trim());
     this.dialog.showModal();
   }
 });
 /** An action that ends something: [its word, what it is about, what it does, for which rows]. */
 const ending = (word, about, run, fits = () => true) => ({
   label: () => word, about, fits, className: "",
-  run: (key, row) => document.querySelector("ask-first").ask(say("sure", say(word), about(row)), word, attempt(() => run(key, row))),
+  run: (key, row) => first().ask(say("sure", say(word), about(row)), word, attempt(() => run(key, row))),
 });
+const first = () => document.querySelector("ask-first");
 const toggling = (part, on, off) => ({
   label: (row) => (row[part] ? off : on), about: between, fits: (row) => typeof row[part] === "boolean" && (part !== "held" || row.state === "up"),
   run: attempt((key, row) => operator.patch("call", key, { [part]: !row[part] })),
 });
 
+/** An action that begins a task about a call or a stream, or ends the one there is. */
+const task = (kind, part, about, fits) => {
+  const its = (row) => row[part === "call" ? "id" : "name"];
+  const running = (row) => [...operator.lists[kind]].find(([, each]) => each[part] === its(row))?.[0];
+  return {
+    about, fits, label: (row) => (running(row) ? `${kind}-end` : kind),
+    run: attempt((_, row) => (running(row) ? operator.delete(kind, running(row)) : operator.post(kind, { [part]: its(row) }))),
+  };
+};
+const push = {
+  label: () => "push", about: (row) => row.name, fits: (row) => row.seconds !== null,
+  run: (_, row) => first().ask(say("pushTo", row.name), "push", attempt((url) => operator.post("push", { stream: row.name, url })), true),
+};
+const isUp = (row) => row.state === "up";
 const CALL_ACTIONS = [
   toggling("held", "hold", "resume"), toggling("muted", "mute", "unmute"),
   ending("hangUp", between, (key) => operator.delete("call", key)),
 ];
+/** Those that stand where a call is looked into. */
+const MORE_ACTIONS = [...CALL_ACTIONS, task("recording", "call", between, isUp), task("mix", "call", between, isUp),
+  task("capture", "call", between, (row) => isUp(row) && operator.role === "admin")];
 const TABLES_OF = {
   call: {
     columns: [
@@ -272,7 +301,24 @@ const TABLES_OF = {
       ["name", (row) => row.name], ["source", (row) => row.source], ["codec", (row) => row.codecs.join(", ")],
       ["players", (row) => row.players], ["time", (row) => clock(row.seconds)],
     ],
-    actions: [ending("kick", (row) => row.name, (key) => operator.delete("stream", key), (row) => row.id)],
+    actions: [
+      task("recording", "stream", (row) => row.name, (row) => row.seconds !== null),
+      push,
+      ending("kick", (row) => row.name, (key) => operator.delete("stream", key), (row) => row.id),
+    ],
+  },
+  recording: {
+    isOptional: true,
+    columns: [
+      ["name", (row) => row.stream], ["file", (row) => row.file], ["state", (row) => say(`state-${row.state}`)], ["time", (row) => clock(row.seconds)],
+      ["size", (row) => megabytes(row.octets)],
+    ],
+    actions: [ending("recording-end", (row) => row.stream, (key) => operator.delete("recording", key))],
+  },
+  push: {
+    isOptional: true,
+    columns: [["name", (row) => row.stream], ["goes", (row) => row.server], ["state", (row) => [row.state, row.reason].filter(Boolean).join(": ")]],
+    actions: [ending("push-end", (row) => row.server, (key) => operator.delete("push", key))],
   },
   registration: {
     columns: [
@@ -340,6 +386,7 @@ class KeptTable {
     this.order([...found.keys()]);
     const all = Math.max(count, found.size);
     write(this.title, say("howMany", say(`list-${this.name}`), all));
+    this.element.hidden = this.isOptional && !found.size;
     this.table.hidden = !found.size;
     this.none.hidden = found.size > 0;
     this.more.hidden = all === found.size;
@@ -428,7 +475,7 @@ const listView = (view, names) => class extends View {
 };
 customElements.define("phones-view", listView("phones", VIEWS.phones));
 customElements.define("ways-view", listView("ways", VIEWS.ways));
-customElements.define("now-lists", listView("now", ["call", "stream", "ended"]));
+customElements.define("now-lists", listView("now", [...VIEWS.now, "ended"]));
 
 customElements.define("now-view", class extends View {
   static parts = ["user", "gateway", "figures"];
@@ -511,7 +558,7 @@ const listFacts = (list, facts) => {
 };
 
 customElements.define("call-view", class extends View {
-  static parts = ["user", "call", "ended", "figures"];
+  static parts = ["user", ...VIEWS.call, "ended", "figures"];
 
   draw() {
     const { view, given } = here(), { tree } = operator;
@@ -525,7 +572,7 @@ customElements.define("call-view", class extends View {
     write(this.state, this.row.caller ? stateOf(this.row) : "");
     write(this.time, clock(this.row.seconds));
     this.buttons.hidden = !running;
-    CALL_ACTIONS.forEach((action, at) => dress(this.buttons.children[at], action, this.row));
+    MORE_ACTIONS.forEach((action, at) => dress(this.buttons.children[at], action, this.row));
     const known = FACTS.filter(([, key]) => ![null, undefined, false].includes(this.row[key]) && `${this.row[key]}`);
     listFacts(this.facts, known.map(([word, key, unit = ""]) => [say(word), `${this.row[key]} ${unit}`.trim()]));
     this.more.refresh(stateOf(this.row));
@@ -541,7 +588,7 @@ customElements.define("call-view", class extends View {
     this.heading = make("h2", { id: "title-one" });
     this.state = make("span", { className: "state", role: "status" });
     this.time = make("span", { className: "state" });
-    this.buttons = make("div", { className: "row" }, ...CALL_ACTIONS.map((action) =>
+    this.buttons = make("div", { className: "row" }, ...MORE_ACTIONS.map((action) =>
       make("button", { type: "button", onclick: () => action.run(this.callId, this.row) })));
     this.facts = make("dl", {});
     this.replaceChildren(make("p", {}, make("a", { href: "#now", textContent: say("back") })),
