@@ -2,9 +2,10 @@
 
 No greenlet waits for a socket here.  A watcher reads once per wake-up; everything that the machines
 then want sent waits on one list.  It leaves at the end of that turn of the loop, by one system call
-per connection (or at the end of `merge_ms`, which makes fewer and larger ones).  A socket that does
-not take it all keeps the rest and is watched until it does; no other waits.  With TLS, all that one
-connection has to send in one turn is sealed together before that.
+per connection (or at the end of `merge_ms`, which makes fewer and larger ones; answers to the peer
+itself never wait for that).  A socket that does not take it all keeps the rest and is watched until
+it does; no other waits.  With TLS, all that one connection has to send in one turn is sealed
+together before that.
 """
 
 import errno
@@ -408,10 +409,14 @@ class Peer(Generic[M]):
         return [sealed] if sealed else []
 
     def _feed(self, data: bytes) -> None:
+        waiting = len(self.transport.output)
         try:
             self.transport.receive(data, now())
         except Exception:
             self._failed()
+        if self._merges and len(self.transport.output) > waiting and not self._unsent:
+            self._dirty.remove(self._pipe)
+            self.guard(self.flush)  # an answer, which the peer waits for
 
     def _lost(self, reason: str) -> None:
         if self._open:

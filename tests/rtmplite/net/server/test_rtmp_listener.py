@@ -141,6 +141,18 @@ def test_a_merge_window_makes_fewer_and_larger_ones(serve, monkeypatch):
     assert sum(calls) >= 38 and len(calls) <= taken / 0.05 + 2
 
 
+def test_answers_do_not_wait_for_the_merge_window(serve):
+    """A window of an hour holds back what is published, and no handshake, result or status."""
+    server = serve(merge_ms=3_600_000)
+    listener, source = player(server), publisher(server)
+    source.write(8, 0, SOUND)
+    source.write(8, 20, SOUND)
+    waits = next(iter(server._peers)).transport.output
+    until(lambda: b"".join(waits).count(SOUND) == 2)
+    assert listener._client.call("any") == "any"
+    assert [listener.read().timestamp for _ in range(2)] == [0, 20]  # in order, before the answer
+
+
 def test_every_socket_sends_at_once(serve):
     """Nagle's algorithm would hold small messages back."""
     server = serve()
