@@ -33,10 +33,10 @@ from p2psip.net.phone.call import Call, followed
 from p2psip.net.phone.phone_address import PhoneAddress
 from p2psip.net.phone.phone_core import PhoneCore, user_agent_of
 from p2psip.net.phone.phone_registration import PhoneContacts, PhoneRegistration
+from p2psip.net.phone.ping import Ping
 from p2psip.net.phone.serving import DIALOG, SUMMARY, Serving, dialog_states
 from p2psip.net.phone.settings import Account, CallSettings, NetworkSettings
 from p2psip.net.phone.watch import BODIES, Watch
-from p2psip.net.ping import Ping
 from p2psip.net.tls import TlsContexts
 from p2psip.net.waiting import FinalAnswer, result_of, wait_until
 from p2psip.sdp.line import is_unspecified
@@ -108,6 +108,8 @@ class Agent:
             ports.address[0],
             PortPool(*network.rtp_ports),
             None if network.also is None else network.also[0],
+            ice=network.ice,
+            ice_tcp=network.ice_tcp,
         )
         self._stack = _stack(ports, calls.user_agent, self._address)
         locator = ServerLocator(transports=ports.transports)
@@ -451,6 +453,7 @@ class Agent:
             on_event=on_event,
             wake=self._driver.wake,
             advertised=advertised,
+            ice=self._address.ice_places(peer),
         )
 
     def _moved(self, address: HostPort) -> None:

@@ -16,6 +16,7 @@ from typing import Final, Self
 
 from p2psip.errors import RemoteError
 from p2psip.sdp.attributes import DIRECTIONS, direction, mid, rtcp_mux
+from p2psip.sdp.ice_line import of_either
 from p2psip.sdp.line import Attribute, Attributes, Connection, find_all
 from p2psip.sdp.rate_feedback import RATE_OFFER, rate_feedback
 from p2psip.sdp.session import MediaDescription, SessionDescription
@@ -68,7 +69,7 @@ class BrowserOffer:
         if tagged is None:
             raise RemoteError("No bundled line in the offer", 488)
         ufrag, password, fingerprint, setup = (
-            _either(tagged, theirs, name)
+            of_either(tagged, theirs, name)
             for name in ("ice-ufrag", "ice-pwd", "fingerprint", "setup")
         )
         if not ufrag or password is None:
@@ -108,7 +109,7 @@ class BrowserAnswer:
         if not lines:
             raise RemoteError("The answer takes no line of the offer", 488)
         ufrag, password, fingerprint, setup = (
-            _either(lines[0], theirs, name)
+            of_either(lines[0], theirs, name)
             for name in ("ice-ufrag", "ice-pwd", "fingerprint", "setup")
         )
         if not ufrag or not password:
@@ -285,12 +286,6 @@ def _bundled(theirs: SessionDescription) -> Iterator[str]:
             return
     if len(theirs.media) == 1 and (name := mid(theirs.media[0])):
         yield name
-
-
-def _either(line: MediaDescription, session: SessionDescription, name: str) -> str | None:
-    """An attribute of a line, else of the session: RFC 8839 §5.4."""
-    of_line = line.attribute(name)
-    return session.attribute(name) if of_line is None else of_line
 
 
 def _digest(fingerprint: str | None, where: str) -> str:

@@ -13,13 +13,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from p2psip.net.media.ice_port import IcePlaces, IcePort
 from p2psip.net.media.port_pool import PublicPorts
 from p2psip.net.media.rtp_ports import MediaPool, MediaPort
 from p2psip.sdp.agreed_media import AgreedMedia
+from p2psip.sdp.attributes import rtcp_mux as is_muxed
 from p2psip.sdp.crypto import AgreedKeys
+from p2psip.sdp.ice_line import IceLine
 from p2psip.sdp.local_media import LocalTransport
 from p2psip.sdp.sdes_transport import SECURE, SrtpTerms
-from p2psip.sdp.session import SessionDescription
+from p2psip.sdp.session import MediaDescription, SessionDescription
 from p2psip.srtp.stream import SrtpStream
 
 Receiver = Callable[[bytes, float], object]
@@ -33,7 +36,8 @@ class MediaTransport:
     peer and is authentic; `on_ready` when packets get through to the peer that did not before.
     `host` is the address of this machine; the peer sends to `advertised`, or where the pool says
     that others outside reach its ports: see `host` afterwards.  `srtp` has us offer SRTP and accept
-    nothing else, `rtcp_mux` offer one port for both.  Raises NoPortsError.
+    nothing else, `rtcp_mux` offer one port for both.  With `ice` these places are used in place of
+    `host` and `pool`, by ICE where the peer has it.  Raises NoPortsError.
     """
 
     def __init__(
@@ -47,11 +51,16 @@ class MediaTransport:
         srtp: bool = False,
         advertised: str | None = None,
         rtcp_mux: bool = False,
+        ice: IcePlaces | None = None,
     ) -> None:
         self._on_rtp, self._on_rtcp = on_rtp, on_rtcp
-        self._port = port = MediaPort(host, pool, on_rtp, self._receive_rtcp)
+        self._ice = None if ice is None else IcePort(ice, on_rtp, self._receive_rtcp)
+        self._port = port = self._ice or MediaPort(host, pool, on_rtp, self._receive_rtcp)
         port.on_ready = on_ready
-        public = port.public or PublicPorts(advertised or host, port.rtp_port, port.rtcp_port)
+        if isinstance(port, IcePort):
+            public = port.public
+        else:
+            public = port.public or PublicPorts(advertised or host, port.rtp_port, port.rtcp_port)
         self.host = public.host
         self.when_lost = port.when_lost
         self.send_rtp: Callable[[bytes], object] = port.send_rtp
@@ -69,27 +78,58 @@ class MediaTransport:
         """The transport of our line in the description that is being made: RFC 3264 §5.1."""
         return self._ours
 
-    def offer(self) -> None:
-        """Have `line` be that of an offer: RFC 3264 §5."""
-        self._ours = self._terms.to_offer(self._plain, self._keys)
+    def offer(self, *, restarts: bool = False) -> None:
+        """Have `line` be that of an offer, which may restart ICE: RFC 3264 §5."""
+        plain = self._plain
+        if self._ice is not None:
+            plain = self._ice.offer(plain, restarts=restarts)
+        self._ours = self._terms.to_offer(plain, self._keys)
 
     def answers(self, offer: SessionDescription) -> Iterator[None]:
         """Have `line` be each in turn that may answer, the preferred one first: RFC 3264 §6."""
         plain = replace(self._plain, rtcp_mux=True)
+        line = next((each for each in offer.media if each.kind == "audio" and each.port), None)
+        if self._ice is not None and line is not None:
+            theirs = IceLine.read(line, offer)
+            plain = self._ice.answer(plain, theirs, is_muxed=is_muxed(line))
         for ours in self._terms.to_answer(plain, offer, "audio", self._keys):
             self._ours = ours
             yield
 
-    def settle(self, media: AgreedMedia) -> None:
-        """Use an agreement, and its keys: RFC 3264 §7, RFC 4568 §5.1.3."""
+    def is_by_ice(self, line: MediaDescription, session: SessionDescription) -> bool:
+        """Whether an agreement on this line of the peer is one on ICE too: RFC 8839 §4.2.5."""
+        return self._ice is not None and self._ice.is_by_ice(IceLine.read(line, session))
+
+    @property
+    def uses_ice(self) -> bool:
+        """Whether the way to the peer is found by ICE: RFC 8839 §4.2.5."""
+        return self._ice is not None and self._ice.is_agreed
+
+    def settle(
+        self, media: AgreedMedia, line: MediaDescription, session: SessionDescription
+    ) -> None:
+        """Use an agreement on a line of the peer, and its keys: RFC 3264 §7, RFC 4568 §5.1.3."""
         port, keys = self._port, media.keys
         if keys is not None:  # plain RTP does not go through it
             self._keys = keys
             self._srtp.use(keys.suite, keys.ours.keys[0].secrets, keys.theirs.keys[0].secrets)
             self.send_rtp, port.on_rtp = self._send_srtp, self._receive_srtp
-        port.rtcp_mux = media.rtcp_mux
         self._plain = replace(self._plain, rtcp_mux=media.rtcp_mux)
+        if isinstance(port, IcePort):
+            port.settle(media, IceLine.read(line, session))
+            return
+        port.rtcp_mux = media.rtcp_mux
         port.remote, port.remote_rtcp = media.remote, media.remote_rtcp
+
+    def connect(self) -> None:
+        """Look for a way to the peer, as our description is on its way: RFC 8839 §4.3.2."""
+        if self._ice is not None:
+            self._ice.connect()
+
+    def when_moved(self, on_moved: Callable[[], object]) -> None:
+        """Have `on_moved` called when an offer has to tell our address: RFC 8839 §4.3.4."""
+        if self._ice is not None:
+            self._ice.on_moved = on_moved
 
     @property
     def is_encrypted(self) -> bool:

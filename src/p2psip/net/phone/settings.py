@@ -47,7 +47,9 @@ class NetworkSettings:
     reaches a registrar such as "sip:192.0.2.7:5061;transport=tls" by it.  The servers `stun`,
     (host, port) each, are asked where peers outside the local network reach us (RFC 8489 §2): the
     first answer is waited for, up to three seconds.  `turn`, a URI and a password, is a server that
-    the audio of such peers goes through (RFC 8656 §3).
+    the audio of such peers goes through (RFC 8656 §3).  With `ice` a call's audio goes by the best
+    of all these ways that works, where the other side has ICE too (RFC 8839 §4.2.5), and with
+    `ice_tcp` by connections as well (RFC 6544 §4.1), at ports of their own.
     """
 
     listen: HostPort = ("127.0.0.1", 0)
@@ -57,6 +59,8 @@ class NetworkSettings:
     tls_port: int = 0
     stun: Sequence[HostPort] = ()
     turn: tuple[str, str] | None = field(default=None, repr=False)
+    ice: bool = False
+    ice_tcp: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
