@@ -167,6 +167,10 @@ class IcePort:
     def _components(self) -> list[IceSockets]:
         return [each for each in (self._rtp, self._rtcp) if each is not None]
 
+    @property
+    def _is_concluded(self) -> bool:
+        return all(each.agent.state is not IceState.RUNNING for each in self._components)
+
     def _written(self, plain: LocalTransport, *, is_offer: bool) -> LocalTransport:
         """Our line, with all candidates before nomination, and the one in use after it."""
         agent = self._begun(controlling=True, has_rtcp=True).agent
@@ -176,7 +180,7 @@ class IcePort:
         candidates = [each for of in self._components for each in of.candidates]
         remote: tuple[HostPort, ...] = ()
         used = [_nominated(each.agent) for each in self._components]
-        if used[0] is not None and self._pending is None:
+        if used[0] is not None and self._pending is None and self._is_concluded:
             # §4.4.1.2.2 [default-is-nominated] [one-candidate]
             candidates = [each for each in used if each is not None]
             told = PublicPorts(*used[0].address, candidates[-1].port)
@@ -266,12 +270,11 @@ class IcePort:
             self._on_lost("the peer does not answer by ICE")  # RFC 7675 §5.1
         elif agent.selected is not None:
             self.on_ready()
-            is_settled = all(each.agent.state is not IceState.RUNNING for each in self._components)
             local = _nominated(agent)
             is_told = (
                 local is None or (local.address, agent.selected.remote.address) == self._defaults
             )
-            if agent.controlling and self._is_old and is_settled and not is_told:
+            if agent.controlling and self._is_old and self._is_concluded and not is_told:
                 self.on_moved()  # §4.3.4 [tells-the-nominated]
 
     # -- packets ------------------------------------------------------------------------
