@@ -23,7 +23,7 @@ import struct
 from collections import deque
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import Final, NamedTuple
+from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.nat.demultiplexing import DatagramKind, kind_of
@@ -39,7 +39,7 @@ from p2psip.nat.ice_candidate import (
 )
 from p2psip.nat.ice_checklist import MAX_PAIRS, IceChecklist, IcePair, PairState
 from p2psip.nat.ice_checks import IceCheck, IceChecks
-from p2psip.nat.ice_connections import IceConnections
+from p2psip.nat.ice_connections import IceConnections, IceDatagram
 from p2psip.nat.ice_consent import IceConsent
 from p2psip.nat.ice_credentials import ROLE_CONFLICT, IceCredentials, IceType
 from p2psip.nat.ice_gathering import (
@@ -69,14 +69,6 @@ class IceState(Enum):
     RUNNING = auto()
     COMPLETED = auto()
     FAILED = auto()
-
-
-class IceDatagram(NamedTuple):
-    """A datagram to send from an address of ours: §7.2.4."""
-
-    data: bytes
-    base: HostPort
-    to: HostPort
 
 
 class IceAgent:
@@ -122,6 +114,16 @@ class IceAgent:
     def controlling(self) -> bool:
         """Whether we nominate: §6.1.1."""
         return self.role.controlling
+
+    @property
+    def way(self) -> IcePair | None:
+        """The pair in use, or the best that works, as handshakes need not wait: §7.2.5.3."""
+        return self.selected or self._checklist.valid()
+
+    def hears(self, base: IceBase, source: HostPort) -> bool:
+        """Whether what comes by a pair that works is the peer's: §7.2.5.3."""
+        pair = self._checklist.find(base, source)
+        return pair is not None and pair.state is PairState.SUCCEEDED
 
     # -- signalling ---------------------------------------------------------------------
 
@@ -566,8 +568,7 @@ class IceAgent:
         """Nominate one valid pair, once no better one is to be expected: §8.1.1."""
         if not self.controlling or self._nominate_at is None or self._is_nominating:
             return
-        ranked = self._checklist.hopeful()
-        best = next((each for each in ranked if each.state is PairState.SUCCEEDED), None)
+        best, ranked = self._checklist.valid(), self._checklist.hopeful()
         if best is not None and (now >= self._nominate_at or best is ranked[0]):
             # §8.1.1 [one-pair-is-nominated] [no-second-nomination]
             # RFC 6544 §8 [regular-nomination]

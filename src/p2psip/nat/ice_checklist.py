@@ -110,6 +110,10 @@ class IceChecklist:
         left = (each for each in self.pairs if each.state is not PairState.FAILED)
         return sorted(left, key=lambda each: each.priority(controlling=True), reverse=True)
 
+    def valid(self) -> IcePair | None:
+        """The best pair that works: §7.2.5.3."""
+        return next((e for e in self.hopeful() if e.state is PairState.SUCCEEDED), None)
+
     def succeeded(self, pair: IcePair) -> None:
         """Note that a check of a pair was answered, and try those like it: §7.2.5.3.3."""
         pair.state = PairState.SUCCEEDED

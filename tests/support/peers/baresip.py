@@ -89,6 +89,7 @@ class Baresip(Process):
         contact: str = "",
         srtp: str = "",
         ice: bool = False,
+        dtls: bool = False,
     ) -> None:
         """`codecs` in baresip's notation, `account` more account parameters (";name=value"),
         `contact` the address that its command "message" writes to.
@@ -100,7 +101,8 @@ class Baresip(Process):
         With `rtcp_mux` it offers one port for RTP and RTCP, and takes one where that is offered.
 
         `srtp` is its word for SRTP by keys in SDP: "srtp" where both have it, "srtp-mand" always.
-        With `ice` it has ICE, with the addresses of this machine that are not of loopback.
+        With `ice` it has ICE, with the addresses of this machine that are not of loopback; with
+        `dtls` its keys come by a handshake.
 
         By TLS it checks the server's certificate against the authorities in `ca`.
         """
@@ -113,12 +115,14 @@ class Baresip(Process):
         self._control: socket.socket | None = None
         self._buffer = b""
         self._write_tone(tone(hz, 1, rate, level), rate, channels=2 if codecs[-2:] == "/2" else 1)
-        self._modules = (*(with_srtp() if srtp else MODULES), *(("ice",) if ice else ()))
+        encrypts = with_srtp() if srtp else MODULES
+        self._modules = (*encrypts, *(["ice"] if ice else []), *(["dtls_srtp"] if dtls else []))
         self._write_config(rate, ca, mirror, film, rtcp_mux)
         options = [f"answermode={answer}", f"audio_codecs={codecs}", "ptime=20"]
         options += [f"video_codecs={video}"] if mirror or film else []
         options += [f"mediaenc={srtp}"] if srtp else []
         options += ["medianat=ice"] if ice else []
+        options += ["mediaenc=dtls_srtp"] if dtls else []
         options += [f"auth_user={user}", f"auth_pass={password}"] if password else []
         if registrar:
             options += [f'outbound="sip:{registrar};transport={transport}"', "regint=60"]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from p2psip.errors import RemoteError
-from p2psip.nat.demultiplexing import is_rtcp
+from p2psip.nat.demultiplexing import DatagramKind, is_rtcp, kind_of
 from p2psip.nat.ice import IceAgent, IceState
 from p2psip.nat.ice_candidate import HostPort, IceCandidate
 from p2psip.nat.ice_credentials import IceCredentials
@@ -47,8 +47,8 @@ class IcePort:
     """The sockets of one stream, until `close`: see `MediaPort` for what has the same name.
 
     `on_ready` is called when packets get through to the peer that did not before, `on_moved` when
-    an offer has to tell by which address.  `is_agreed` tells that the peer has ICE too.  Raises
-    NoPortsError.
+    an offer has to tell by which address, and `on_dtls` with what comes of a handshake.
+    `is_agreed` tells that the peer has ICE too.  Raises NoPortsError.
 
     Departs from RFC 8839 §4.3.4 [failed-stream-is-removed]: a call is nothing without its stream,
     and ends.
@@ -62,6 +62,7 @@ class IcePort:
     def __init__(self, places: IcePlaces, on_rtp: Receiver, on_rtcp: Receiver) -> None:
         self.on_ready: Callable[[], object] = lambda: None
         self.on_moved: Callable[[], object] = lambda: None
+        self.on_dtls: Callable[[bytes], object] = lambda data: None
         self._on_lost: Callable[[str], object] = lambda reason: None
         self._on_rtp, self._on_rtcp = on_rtp, on_rtcp
         self._places, self._closed = places, False
@@ -326,6 +327,9 @@ class IcePort:
         _give_back(self._pairs)
 
     def _heard(self, data: bytes) -> None:
+        if kind_of(data) is DatagramKind.DTLS:
+            self.on_dtls(data)
+            return
         self._deliver(self._on_rtcp if self._is_muxed and is_rtcp(data) else self._on_rtp, data)
 
     def _heard_rtcp(self, data: bytes) -> None:

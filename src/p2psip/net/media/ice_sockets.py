@@ -18,10 +18,17 @@ from gevent.event import Event
 
 from p2psip.errors import RemoteError
 from p2psip.nat.demultiplexing import DatagramKind, kind_of
-from p2psip.nat.ice import IceAgent, IceDatagram, IceState
-from p2psip.nat.ice_candidate import CandidateType, HostPort, IceCandidate, TcpBase, TcpType
+from p2psip.nat.ice import IceAgent, IceState
+from p2psip.nat.ice_candidate import (
+    CandidateType,
+    HostPort,
+    IceBase,
+    IceCandidate,
+    TcpBase,
+    TcpType,
+)
 from p2psip.nat.ice_checklist import IcePair
-from p2psip.nat.ice_connections import IceOctets, IceOpen
+from p2psip.nat.ice_connections import IceDatagram, IceOctets, IceOpen
 from p2psip.nat.ice_credentials import IceCredentials
 from p2psip.nat.stun import StunMessage
 from p2psip.net.alarm import Alarm
@@ -42,7 +49,7 @@ class IceSockets:
     """The sockets of a session at these hosts, with their `candidates`, until `close`.
 
     `on_media(data)` is called in the hub with each packet of the peer that is no STUN, once a pair
-    is selected, and must not wait.  `settled` is set while ICE has ended, well or not, and
+    works, and must not wait.  `settled` is set while ICE has ended, well or not, and
     `on_change` is called, in the hub too, when its state or the pair in use has changed.
     Without `tcp` there are datagrams alone, without `udp` connections alone: RFC 6544 §4.1.
     `given` are pairs of sockets whose first one is used as well, and stays open at the end.
@@ -103,8 +110,8 @@ class IceSockets:
         self._follow([])
 
     def send(self, data: bytes) -> None:
-        """Send a packet by the selected pair; without one it is lost: RFC 6544 §10.1."""
-        pair = self.agent.selected
+        """Send a packet by the pair in use, or one that works; else it is lost: RFC 6544 §10.1."""
+        pair = self.agent.way
         if pair is None:
             return
         if isinstance(pair.base, TcpBase):
@@ -209,8 +216,12 @@ class IceSockets:
             with suppress(RemoteError):
                 message = StunMessage.parse(data)
                 self._follow(self.agent.received(message, base, source, monotonic()))
-        elif pair is not None and (base, source) == (pair.base, pair.remote.address):
+        elif self._is_of(pair, base, source) or self.agent.hears(base, source):
             self._on_media(data)
+
+    @staticmethod
+    def _is_of(pair: IcePair | None, base: IceBase, source: HostPort) -> bool:
+        return pair is not None and (base, source) == (pair.base, pair.remote.address)
 
     def _post(self, datagram: IceDatagram) -> None:
         with suppress(OSError):  # nobody is there, or no room: ICE asks again
@@ -285,9 +296,8 @@ class IceSockets:
     def _heard(self, flow: _Flow, data: bytes) -> None:
         """Take octets that have come by a connection: RFC 6544 §7.2."""
         for packet in self.agent.octets(data, *flow, monotonic()):
-            pair = self.agent.selected
             # RFC 6544 §10.2: media comes by the pair in use
-            if pair is not None and flow == (pair.base, pair.remote.address):
+            if self._is_of(self.agent.selected, *flow):
                 self._on_media(packet)
         if not self._is_closed:
             self._follow([])

@@ -12,6 +12,7 @@ from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic, wallclock
+from p2psip.net.media.dtls_flow import DtlsSettings
 from p2psip.net.media.ice_port import IcePlaces
 from p2psip.net.media.media_transport import MediaTransport
 from p2psip.net.media.rtp_ports import MediaPool
@@ -28,6 +29,7 @@ from p2psip.rtp.session import RtpSession, Statistics
 from p2psip.rtp.voip_metrics import BurstMeter
 from p2psip.sdp.agreed_media import FLOWS, Agreed
 from p2psip.sdp.attributes import DEFAULT_PTIME, direction
+from p2psip.sdp.dtls_transport import MID, DtlsTransport
 from p2psip.sdp.line import Origin, reaches
 from p2psip.sdp.offer_answer import (
     AgreedMedia,
@@ -65,7 +67,8 @@ class AudioStream:
     reports alone.  `ptime` is how many ms of audio we ask for in a packet (RFC 8866 §6.4).
     `direction` is what the next offer or answer asks for (RFC 8866 §6.7).  Where comfort noise was
     agreed on, a pause of ours is told by it (RFC 3389 §5).  With `ice` the way to the peer is
-    looked for, from `connect` on, where the peer has ICE as well.  Raises NoPortsError.
+    looked for, from `connect` on, where the peer has ICE as well; with `dtls` too, a handshake on
+    it gives the keys of SRTP (RFC 5763 §5).  Raises NoPortsError.
     """
 
     def __init__(
@@ -84,10 +87,19 @@ class AudioStream:
         echo: bool = False,
         ptime: int | None = None,
         ice: IcePlaces | None = None,
+        dtls: DtlsSettings | None = None,
     ) -> None:
-        receivers = self._on_rtp, self._on_rtcp, wake
         self._transport = transport = MediaTransport(
-            host, pool, *receivers, srtp=srtp, advertised=advertised, rtcp_mux=rtcp_mux, ice=ice
+            host,
+            pool,
+            self._on_rtp,
+            self._on_rtcp,
+            wake,
+            srtp=srtp,
+            advertised=advertised,
+            rtcp_mux=rtcp_mux,
+            ice=ice,
+            dtls=dtls,
         )
         self.when_lost, self.when_moved = transport.when_lost, transport.when_moved
         self.connect = transport.connect
@@ -214,7 +226,8 @@ class AudioStream:
 
     def _line(self) -> LocalMedia:
         line, ptime = self._transport.line, self._ptime
-        return LocalMedia("audio", self._codecs, line, self.direction, ptime=ptime)
+        mid = MID if isinstance(line, DtlsTransport) else None
+        return LocalMedia("audio", self._codecs, line, self.direction, mid=mid, ptime=ptime)
 
     def _settle(self, agreed: Agreed, ours: SessionDescription, theirs: SessionDescription) -> None:
         media = accepted(agreed, "audio")

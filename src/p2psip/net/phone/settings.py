@@ -69,17 +69,20 @@ class CallSettings:
 
     `codecs` are names as `audio_codec` reads them, the preferred one first, and `ptime` the ms of
     audio that a packet to us had better have (RFC 8866 §6.4).  SRTP is used where it is offered
-    (RFC 4568); with `srtp` it is offered, and nothing else.  RTP and RTCP share a port where the
-    peer offers that (RFC 5761 §5.1), and with `rtcp_mux` where it agrees.  With `voip_metrics`
-    peers are told how we hear them (RFC 3611 §4.7).  With `echo` our own audio is heard where a
-    reflector sends it back, which is dropped as a loop otherwise (RFC 3550 §8.2).  A call rings for
-    `answer_timeout` seconds.  `info_packages` are the Info Packages that `Call.on_info` understands
-    (RFC 6086 §5.2.2).  `user_agent` names our software to the peer (RFC 3261 §20.41).
+    (RFC 4568); with `srtp` it is offered, and nothing else.  With `dtls` keys come by a handshake,
+    as those of browsers do (RFC 5763 §5): that is offered and nothing else, and needs ICE.  RTP and
+    RTCP share a port where the peer offers that (RFC 5761 §5.1), and with `rtcp_mux` where it
+    agrees.  With `voip_metrics` peers are told how we hear them (RFC 3611 §4.7).  With `echo` our
+    own audio is heard where a reflector sends it back, which is dropped as a loop otherwise (RFC
+    3550 §8.2).  A call rings for `answer_timeout` seconds.  `info_packages` are the Info Packages
+    that `Call.on_info` understands (RFC 6086 §5.2.2).  `user_agent` names our software to the peer
+    (RFC 3261 §20.41).
     """
 
     codecs: Sequence[str] = ("PCMU", "PCMA")
     ptime: int | None = None
     srtp: bool = False
+    dtls: bool = False
     rtcp_mux: bool = False
     voip_metrics: bool = False
     echo: bool = False
