@@ -170,11 +170,18 @@ def own_address():
 def test_a_phone_by_ice_finds_a_way_and_another_one(start, own_address, is_caller):
     """Covers RFC 8839 §4.3.1 [offer-has-candidates] and §4.3.2 [answer-has-candidates].
 
-    As the caller with two ports, since this phone shares none; as the callee with one.
+    Covers RFC 5763 §5 [active-begins].
+
+    As the caller with two ports, since this phone shares none; as the callee with one, and with
+    keys by DTLS.
     """
-    phone = start(Baresip, "alice", hz=THEIRS, rtcp_mux=not is_caller, ice=True)
+    has_dtls = not is_caller
+    if has_dtls:
+        pytest.importorskip("p2psip.net.dtls")
+    phone = start(Baresip, "alice", hz=THEIRS, rtcp_mux=has_dtls, ice=True, dtls=has_dtls)
     sound, taken = Recording(), []
-    with Agent(Account("bob"), NetworkSettings(listen=(own_address, 0), ice=True)) as bob:
+    network = NetworkSettings(listen=(own_address, 0), ice=True)
+    with Agent(Account("bob"), network, CallSettings(dtls=has_dtls)) as bob:
 
         def on_call(call):
             call.on_audio = sound.add
@@ -188,7 +195,8 @@ def test_a_phone_by_ice_finds_a_way_and_another_one(start, own_address, is_calle
             phone.dial(uri(bob, "udp"))
         until(lambda: taken and taken[0].is_ready, "a way")
         [call] = taken
-        assert call.is_by_ice and "ice: audio: connectivity check is complete" in phone.output
+        assert call.is_by_ice and call.is_encrypted is has_dtls
+        assert "ice: audio: connectivity check is complete" in phone.output
         speech = speak(call)
         until(lambda: len(sound.samples) > ENOUGH, "sound")
         call.hold(timeout=PATIENCE)

@@ -22,7 +22,6 @@ class Handshake(Protocol):
     """One end of a handshake, as `p2psip.net.dtls` has it: RFC 5764 §4.2."""
 
     failed: str
-    closed: bool
     deadline: float | None
 
     @property
@@ -53,7 +52,9 @@ class DtlsFlow:
     """The DTLS of one stream, from its first description to `close`.
 
     `send(data)` sends a datagram by the way that ICE has found.  `on_keys(ours, theirs)` is called
-    once the handshake is done, and `on_lost(reason)` when it never will be, or the peer has left.
+    once the handshake is done, and `on_lost(reason)` when it never will be.
+
+    Own design: a peer that says goodbye here says so by SIP too, which ends the call.
     """
 
     def __init__(
@@ -135,6 +136,6 @@ class DtlsFlow:
         if end.keys is not None and not self._is_done:
             self._is_done = True
             self._on_keys(*end.keys)
-        elif (end.failed or end.closed) and not self._is_over:
+        elif end.failed and not self._is_over:
             self._is_over = True
-            self.on_lost(f"DTLS: {end.failed}" if end.failed else "DTLS: the peer has left")
+            self.on_lost(f"DTLS: {end.failed}")

@@ -121,7 +121,7 @@ class Call:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether the audio is encrypted, by keys of the signalling: RFC 4568 §5.1."""
+        """Whether the audio is encrypted: RFC 4568 §5.1, or RFC 5763 §5 by DTLS."""
         return self._audio.encrypted
 
     @property
