@@ -88,8 +88,10 @@ class IceAgent:
         most_pairs: int = MAX_PAIRS,
         first: "IceAgent | None" = None,
     ) -> None:
-        self.ours = IceCredentials.draw(random) if first is None else first.ours
-        self.role = IceRole(random, controlling=controlling) if first is None else first.role
+        self.ours: IceCredentials = IceCredentials.draw(random) if first is None else first.ours
+        self.role: IceRole = (
+            IceRole(random, controlling=controlling) if first is None else first.role
+        )
         self.state, self._component = IceState.RUNNING, COMPONENT if first is None else RTCP
         self.selected: IcePair | None = None
         self.locals: list[Gathered] = []

@@ -178,7 +178,8 @@ def test_a_phone_by_ice_finds_a_way_and_another_one(start, own_address, is_calle
     has_dtls = not is_caller
     if has_dtls:
         pytest.importorskip("p2psip.net.dtls")
-    phone = start(Baresip, "alice", hz=THEIRS, rtcp_mux=has_dtls, ice=True, dtls=has_dtls)
+    options = {"rtcp_mux": has_dtls, "srtp": "dtls_srtp" if has_dtls else ""}
+    phone = start(Baresip, "alice", hz=THEIRS, account=";medianat=ice", **options)
     sound, taken = Recording(), []
     network = NetworkSettings(listen=(own_address, 0), ice=True)
     with Agent(Account("bob"), network, CallSettings(dtls=has_dtls)) as bob:

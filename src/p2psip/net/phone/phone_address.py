@@ -65,11 +65,11 @@ class PhoneAddress:
             self._relays = Relays(uri, password, self._network, self._relayed, self._without_relay)
         if stun:
             self._asked = PublicAddress(driver.udp, stun, self)
-        with gevent.Timeout(SERVER_SECONDS, False):
-            if turn is not None:
-                self._relayed.ready.wait()
-            if stun and (self._ice or turn is None):
-                self._prepared.ready.wait()
+        awaited = [self._relayed] if turn is not None else []
+        if stun and (self._ice or turn is None):
+            awaited.append(self._prepared)
+        if awaited:
+            gevent.wait([ports.ready for ports in awaited], SERVER_SECONDS)
 
     def media(self, peer: str) -> tuple[str, str, MediaPool]:
         """The host to bind, the one to tell, and the ports to take, for the media of a peer."""
