@@ -62,9 +62,10 @@ def test_a_call_ends_when_its_peer_consents_no_more(call, monkeypatch):
     made, taken, _ = call
     monkeypatch.setattr(ice_consent, "EXPIRY", 0.5)
     monkeypatch.setattr(ice_consent, "INTERVAL", 0.05)
-    made.restart_ice()  # from here on with these times
-    wait_for(lambda: made.is_ready)
-    taken._audio._transport.close()
+    made.restart_ice()  # from the next pair on with these times
+    ways = [each._audio._transport._port._rtp.agent for each in (made, taken)]
+    wait_for(lambda: all(agent.state.name == "COMPLETED" for agent in ways))
+    taken._audio.close()
     assert made.wait_ended(20) and taken.wait_ended(20)
 
 

@@ -112,7 +112,7 @@ class IceSockets:
     def send(self, data: bytes) -> None:
         """Send a packet by the pair in use, or one that works; else it is lost: RFC 6544 §10.1."""
         pair = self.agent.way
-        if pair is None:
+        if pair is None or self._is_closed:
             return
         if isinstance(pair.base, TcpBase):
             self.agent.connections.send_media(data, pair.base, pair.remote.address)
