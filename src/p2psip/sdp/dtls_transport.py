@@ -24,14 +24,14 @@ MID: Final = "0"  # Own design: the name of the one line of a phone, as browsers
 
 @dataclass(frozen=True, slots=True)
 class DtlsLine:
-    """What a line says of its DTLS: the hash of its certificate, and which end begins."""
+    """The hash of a certificate in a line, and which end begins: RFC 5763 §5."""
 
     fingerprint: str
     setup: str
 
     @classmethod
     def read(cls, line: MediaDescription, session: SessionDescription) -> Self | None:
-        """Read a line; None for one without DTLS, or with a hash that we do not have."""
+        """Read a line: RFC 5763 §5; None without DTLS, or with a hash that we do not have."""
         setup = of_either(line, session, "setup") or ""
         try:
             fingerprint = read_digest(of_either(line, session, "fingerprint"), "description")

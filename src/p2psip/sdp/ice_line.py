@@ -75,7 +75,7 @@ class IceLine:
 
         Departs from RFC 8839 §4.3.1 [pacing-is-said]: checks are 50 ms apart, as they are where
         nothing is said.
-        Departs from RFC 8839 §4.3.2 [pacing-is-answered]: the same.
+        Departs from RFC 8839 §4.3.2 [pacing-is-answered]: the same holds for an answer.
         """
         numbered = enumerate(self.remote_candidates, 1)
         remote = " ".join(f"{number} {host} {port}" for number, (host, port) in numbered)

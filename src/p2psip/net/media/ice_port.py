@@ -215,6 +215,7 @@ class IcePort:
             self._plain.close()
             self._plain = None
         ours, self._pending, self._had_ice = self._pending, None, True
+        # §4.4.3.1 [completed-stays]
         if ours is not None and self._rtp.agent.theirs != _credentials(theirs):
             # Own design: a peer that keeps its credentials has not taken our restart
             for each in self._components:
