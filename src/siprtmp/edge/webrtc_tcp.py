@@ -116,6 +116,11 @@ class BrowserConnection:
         """Whether a check of a session has come by it."""
         return self._listener.port.knows(self.source)
 
+    @property
+    def waiting(self) -> int:
+        """How many octets the system has not taken yet."""
+        return self._stream.waiting
+
     def _hear(self, data: bytes) -> None:
         try:
             packets = self._reader.put(data)
