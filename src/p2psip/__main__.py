@@ -277,6 +277,7 @@ def _agent(options: argparse.Namespace, other: str | None) -> Agent:
                 tls=_tls(options.ca) if is_secure else None,
                 stun=stun_of(options),
                 turn=turn_of(options),
+                ice=getattr(options, "ice", False),
             ),
             CallSettings(codecs=getattr(options, "codec", None) or tuple(LAWS)),
         )

@@ -26,6 +26,7 @@ from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.driver import SipDriver, SipPorts
 from p2psip.net.locator import ServerLocator, destination, proxies, server_uri
+from p2psip.net.media.dtls_flow import DtlsSettings
 from p2psip.net.media.port_pool import NoPortsError, PortPool
 from p2psip.net.phone.audio import AudioHandler, AudioStream, EventHandler
 from p2psip.net.phone.audio_codecs import audio_codec
@@ -33,10 +34,10 @@ from p2psip.net.phone.call import Call, followed
 from p2psip.net.phone.phone_address import PhoneAddress
 from p2psip.net.phone.phone_core import PhoneCore, user_agent_of
 from p2psip.net.phone.phone_registration import PhoneContacts, PhoneRegistration
+from p2psip.net.phone.ping import Ping
 from p2psip.net.phone.serving import DIALOG, SUMMARY, Serving, dialog_states
 from p2psip.net.phone.settings import Account, CallSettings, NetworkSettings
 from p2psip.net.phone.watch import BODIES, Watch
-from p2psip.net.ping import Ping
 from p2psip.net.tls import TlsContexts
 from p2psip.net.waiting import FinalAnswer, result_of, wait_until
 from p2psip.sdp.line import is_unspecified
@@ -103,11 +104,13 @@ class Agent:
         listens = [each for each in (network.listen, network.also) if each is not None]
         ports = _ports(listens, network.tls, network.tls_port)
         self.address: HostPort = ports.address
-        self._stream = _audio_streams(calls)
+        self._stream = _audio_streams(calls, network)
         self._address = PhoneAddress(
             ports.address[0],
             PortPool(*network.rtp_ports),
             None if network.also is None else network.also[0],
+            ice=network.ice,
+            ice_tcp=network.ice_tcp,
         )
         self._stack = _stack(ports, calls.user_agent, self._address)
         locator = ServerLocator(transports=ports.transports)
@@ -451,6 +454,7 @@ class Agent:
             on_event=on_event,
             wake=self._driver.wake,
             advertised=advertised,
+            ice=self._address.ice_places(peer),
         )
 
     def _moved(self, address: HostPort) -> None:
@@ -512,7 +516,9 @@ def _login(account: Account, server: Uri | None) -> Login | None:
     return Login(account.login or account.user, account.password, server)
 
 
-def _audio_streams(calls: CallSettings) -> Callable[..., AudioStream]:
+def _audio_streams(calls: CallSettings, network: NetworkSettings) -> Callable[..., AudioStream]:
+    if calls.dtls and not network.ice:
+        raise LocalError("SRTP by DTLS needs ICE: NetworkSettings(ice=True)")
     return partial(
         AudioStream,
         codecs=[audio_codec(name) for name in calls.codecs],
@@ -521,7 +527,23 @@ def _audio_streams(calls: CallSettings) -> Callable[..., AudioStream]:
         ptime=calls.ptime,
         voip_metrics=calls.voip_metrics,
         echo=calls.echo,
+        dtls=_dtls() if calls.dtls else None,
     )
+
+
+def _dtls() -> DtlsSettings:
+    """A certificate of our own, and what shakes hands with it.  LocalError without OpenSSL."""
+    try:
+        from p2psip.net.dtls import DtlsEnd, DtlsIdentity
+    except ImportError:
+        wanted = "pip install siprtmp[webrtc]"
+        raise LocalError(f"SRTP by DTLS needs an extra: {wanted}") from None
+    identity = DtlsIdentity()
+
+    def make(fingerprint: str, is_client: bool) -> DtlsEnd:
+        return DtlsEnd(identity, fingerprint, is_client=is_client)
+
+    return DtlsSettings(identity.fingerprint, make)
 
 
 def _stack(ports: SipPorts, name: str, place: PhoneAddress) -> Stack:

@@ -20,7 +20,7 @@ FOR_EXAMPLE: Final = "for example bob@example.com"
 
 
 def add_nat_options(group: "argparse._ArgumentGroup") -> None:
-    """Add --stun and --turn."""
+    """Add --stun, --turn and --ice."""
     group.add_argument(
         "--stun",
         action="append",
@@ -33,6 +33,12 @@ def add_nat_options(group: "argparse._ArgumentGroup") -> None:
         metavar="URI",
         help="Have the audio of peers outside go through this server, turn:USER@HOST:PORT.  The "
         f"environment variable {TURN_PASSWORD} has the password.",
+    )
+    group.add_argument(
+        "--ice",
+        action="store_true",
+        help="Have the audio go by the best way that works, directly, by the address of --stun, or "
+        "through --turn, if the other side has ICE too.",
     )
 
 

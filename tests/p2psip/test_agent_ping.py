@@ -7,8 +7,8 @@ from support.sip.phones import uri, wait_for
 
 from p2psip.agent import Agent
 from p2psip.errors import LocalError, RemoteError
+from p2psip.net.phone.ping import Ping
 from p2psip.net.phone.settings import Account, NetworkSettings
-from p2psip.net.ping import Ping
 
 
 def test_each_change_is_told_once():

@@ -22,13 +22,14 @@ after each call.
 import struct
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final, NamedTuple
+from typing import Final
 
 from p2psip.errors import RemoteError
 from p2psip.nat.demultiplexing import DatagramKind, kind_of
 from p2psip.nat.ice_candidate import (
+    COMPONENT,
+    RTCP,
     CandidateType,
     HostPort,
     IceBase,
@@ -37,7 +38,8 @@ from p2psip.nat.ice_candidate import (
     TcpType,
 )
 from p2psip.nat.ice_checklist import MAX_PAIRS, IceChecklist, IcePair, PairState
-from p2psip.nat.ice_connections import IceConnections
+from p2psip.nat.ice_checks import IceCheck, IceChecks
+from p2psip.nat.ice_connections import IceConnections, IceDatagram
 from p2psip.nat.ice_consent import IceConsent
 from p2psip.nat.ice_credentials import ROLE_CONFLICT, IceCredentials, IceType
 from p2psip.nat.ice_gathering import (
@@ -48,8 +50,8 @@ from p2psip.nat.ice_gathering import (
     tcp_candidate,
     udp_candidate,
 )
+from p2psip.nat.ice_role import IceRole
 from p2psip.nat.stun import StunClass, StunMessage
-from p2psip.nat.stun_client import RTO, TI, ClientTransaction
 
 TA: Final = 0.05  # s between new checks.  Source: §14.2
 PATIENCE: Final = 0.3  # s for a better pair, once there is one.  Own design: §8.1.1 leaves it open
@@ -69,30 +71,12 @@ class IceState(Enum):
     FAILED = auto()
 
 
-class IceDatagram(NamedTuple):
-    """A datagram to send from an address of ours: §7.2.4."""
-
-    data: bytes
-    base: HostPort
-    to: HostPort
-
-
-@dataclass(slots=True, eq=False)
-class IceCheck:
-    """A check under way: §7.2.4; one that is `cancelled` is not sent again, and cannot fail."""
-
-    transaction: ClientTransaction
-    pair: IcePair
-    controlling: bool
-    nominates: bool
-    cancelled: bool = False
-
-
 class IceAgent:
     """One session of ICE: §6; `controlling` is the role to begin with, which a conflict may change.
 
     `selected` is the pair to send by, once there is one, and `ours` what the signalling is to say.
-    `random(n)` gives n octets that nobody can guess.
+    `random(n)` gives n octets that nobody can guess.  A second component of a stream is an agent
+    that has `first` with it: they share credentials and role.
     """
 
     def __init__(
@@ -102,15 +86,18 @@ class IceAgent:
         *,
         controlling: bool,
         most_pairs: int = MAX_PAIRS,
+        first: "IceAgent | None" = None,
     ) -> None:
-        self.ours, self.theirs = IceCredentials.draw(random), IceCredentials("", "")
-        self.state, self.controlling = IceState.RUNNING, controlling
+        self.ours: IceCredentials = IceCredentials.draw(random) if first is None else first.ours
+        self.role: IceRole = (
+            IceRole(random, controlling=controlling) if first is None else first.role
+        )
+        self.state, self._component = IceState.RUNNING, COMPONENT if first is None else RTCP
         self.selected: IcePair | None = None
         self.locals: list[Gathered] = []
         self.connections = IceConnections()
         self._random, self._most_pairs = random, most_pairs
         self._earlier: IceCredentials | None = None  # ours, before a restart
-        self._tie_breaker = random(8)
         self._consent = IceConsent(random)
         self._clear(now)
 
@@ -119,11 +106,26 @@ class IceAgent:
         self._checklist = IceChecklist(self._most_pairs)
         self._remotes: list[IceCandidate] = []
         self._triggered: deque[IcePair] = deque()
-        self._checks: dict[bytes, IceCheck] = {}
+        self._checks = IceChecks()
         self._next_check = self._begun_at = now
         self._ended = self._gathered = False
         self._nominate_at: float | None = None
-        self._give_up_at = now + GIVE_UP
+        self._give_up_at = float("inf")  # a callee may ring for long
+
+    @property
+    def controlling(self) -> bool:
+        """Whether we nominate: §6.1.1."""
+        return self.role.controlling
+
+    @property
+    def way(self) -> IcePair | None:
+        """The pair in use, or the best that works, as handshakes need not wait: §7.2.5.3."""
+        return self.selected or self._checklist.valid()
+
+    def hears(self, base: IceBase, source: HostPort) -> bool:
+        """Whether what comes by a pair that works is the peer's: §7.2.5.3."""
+        pair = self._checklist.find(base, source)
+        return pair is not None and pair.state is PairState.SUCCEEDED
 
     # -- signalling ---------------------------------------------------------------------
 
@@ -138,7 +140,7 @@ class IceAgent:
         `base` is where packets leave from, if that is another.
         """
         base = base or address
-        return self._add(udp_candidate(self.locals, address, kind, base), base)
+        return self._add(udp_candidate(self.locals, address, kind, base, self._component), base)
 
     def add_tcp(
         self,
@@ -151,7 +153,8 @@ class IceAgent:
 
         From an active one we connect, by any port of ours; to a passive one the peer does.
         """
-        made = tcp_candidate(self.locals, direction, address, kind, base or address)
+        base = base or address
+        made = tcp_candidate(self.locals, direction, address, kind, base, self._component)
         return self._add(*made)
 
     def _add(self, candidate: IceCandidate, base: IceBase) -> IceCandidate:
@@ -161,7 +164,12 @@ class IceAgent:
         return candidate
 
     def begin(self, theirs: IceCredentials, now: float) -> None:
-        """Take the credentials of the peer; from now on there are checks: §6.1."""
+        """Take the credentials of the peer; from now on there are checks: §6.1.
+
+        Other ones than before are of another peer, such as the second callee of a forked call.
+        """
+        if self.theirs.ufrag and theirs != self.theirs:
+            self._start_over(now)
         self.theirs, self._begun_at, self._give_up_at = theirs, now, now + GIVE_UP
 
     def add_remote(self, candidate: IceCandidate) -> None:
@@ -189,12 +197,19 @@ class IceAgent:
         """There are no more candidates of ours: RFC 8838 §8."""
         self._gathered = True
 
-    def restart(self, now: float) -> None:
-        """Begin again with other credentials, and send by the old pair meanwhile: §9."""
+    def restart(self, now: float, ours: IceCredentials | None = None) -> None:
+        """Begin again with other credentials, and send by the old pair meanwhile: §9.
+
+        `ours` are those that the signalling has said already.
+        """
         self._earlier = self.ours
-        self.ours = IceCredentials.draw(self._random)  # §9 [restart-changes-both]
+        self.ours = ours or IceCredentials.draw(self._random)  # §9 [restart-changes-both]
+        self._start_over(now)
+
+    def _start_over(self, now: float) -> None:
         self.state = IceState.RUNNING
         # RFC 7675 §5.1 [consent-goes-on-in-a-restart]
+        # RFC 8839 §4.4.3.1.1 [remembers-its-pair] [lists-are-flushed]
         self._clear(now)  # §9 [restart-keeps-the-role]
         learnt = CandidateType.PEER_REFLEXIVE
         self.locals = [each for each in self.locals if each[0].type is not learnt]
@@ -225,10 +240,9 @@ class IceAgent:
     def disconnected(self, base: TcpBase, to: HostPort, now: float) -> None:
         """A connection has ended, or could not be opened: RFC 6544 §7.1, §11.1."""
         was_valid = self.connections.ended(base, to, now)
-        for transaction_id, check in list(self._checks.items()):
-            if (check.pair.base, check.pair.remote.address) == (base, to):
-                self._checks.pop(transaction_id, None)
-                self._failed(check)
+        for check in self._checks.by(base, to):
+            self._checks.end(check)
+            self._failed(check)
         pair = self._checklist.find(base, to)
         if pair is not None:
             pair.state = PairState.FAILED  # RFC 6544 §7.1 [no-connection-fails]
@@ -327,18 +341,14 @@ class IceAgent:
 
     def _role_conflict(self, request: StunMessage) -> bytes | None:
         """Give way to a peer with the same role, or have it give way: §7.3.1.1."""
-        same = IceType.ICE_CONTROLLING if self.controlling else IceType.ICE_CONTROLLED
-        theirs = request.get(same)
-        if theirs is None:
-            return None
-        # §7.3.1.1 [larger-tie-breaker-controls]
-        if (self._tie_breaker >= theirs) is self.controlling:
-            return self.ours.refuse(request, ROLE_CONFLICT)
-        self._switch()
-        return None
+        stays = self.role.stays(request)
+        if stays is False:
+            self._switch()
+        return self.ours.refuse(request, ROLE_CONFLICT) if stays else None
 
     def _switch(self) -> None:
-        self.controlling, self._nominate_at = not self.controlling, None
+        self.role.switch()
+        self._nominate_at = None
         for pair in self._checklist.pairs:
             pair.nominates = pair.is_asked_for = False
 
@@ -352,8 +362,7 @@ class IceAgent:
             pair = self._learn(request, base, source)
         if pair is None or pair.state is PairState.SUCCEEDED:
             return pair
-        for check in self._checks.values():
-            check.cancelled = check.cancelled or check.pair is pair
+        self._checks.cancel(pair)
         self._enqueue(pair)  # §7.3.1.4 [in-progress-is-checked-anew] [others-are-checked]
         return pair
 
@@ -385,11 +394,11 @@ class IceAgent:
             if self._consent.is_lost:
                 self._fail()
             return
-        check = self._checks.get(response.transaction_id)
+        check = self._checks.find(response)
         if check is None or not response.integrity_holds(self.theirs.key):
             return
         mapped, error = response.mapped_address(), response.error()
-        del self._checks[response.transaction_id]
+        self._checks.end(check)
         # §7.2.5.2.1 [addresses-are-symmetric] [asymmetric-fails]
         if (base, source) != (check.pair.base, check.pair.remote.address):
             self._failed(check)
@@ -406,15 +415,16 @@ class IceAgent:
         if check.controlling is self.controlling:
             # §7.2.5.1 [conflict-switches-to-controlling] [conflict-switches-to-controlled]
             self._switch()
-            self._tie_breaker = self._random(8)  # §7.2.5.1 [conflict-changes-the-tie-breaker]
+            self.role.tie_breaker = self._random(8)  # §7.2.5.1 [conflict-changes-the-tie-breaker]
         self._enqueue(check.pair)  # §7.2.5.1 [conflict-is-checked-anew]
 
     def _reflected(self, mapped: HostPort, pair: IcePair) -> None:
         """Note an address of ours that only the peer sees: §7.2.5.3.1."""
         # §7.2.5.3.1 [mapped-address-is-looked-at]
-        if all(each.address != mapped for each, _ in self.locals) and len(self.locals) < MAX_LOCALS:
-            candidate = reflexive_candidate(self.locals, mapped, pair.local, pair.base)
-            self.locals.append((candidate, pair.base))
+        pair.seen = next((each for each, _ in self.locals if each.address == mapped), None)
+        if pair.seen is None and len(self.locals) < MAX_LOCALS:
+            pair.seen = reflexive_candidate(self.locals, mapped, pair.local, pair.base)
+            self.locals.append((pair.seen, pair.base))
 
     def _succeeded(self, check: IceCheck, now: float) -> None:
         """Note a valid pair: §7.2.5.3."""
@@ -431,7 +441,7 @@ class IceAgent:
         elif self._is_cut and self.selected is not None and pair.base == self.selected.base:
             self._select(pair, now)  # RFC 6544 §11.1 [passive-waits]: it has come back
         elif self.controlling and self._nominate_at is None:
-            self._nominate_at = now + PATIENCE
+            self._nominate_at = now + (0.0 if self._checklist.hopeful()[:1] == [pair] else PATIENCE)
 
     def _failed(self, check: IceCheck) -> None:
         """Note that a check has no answer, or a bad one: §7.2.5.2."""
@@ -471,15 +481,15 @@ class IceAgent:
         """When to call `tick`: §6.1.4."""
         if self.state is IceState.FAILED:
             return None
-        times = [check.transaction.deadline for check in self._checks.values()]
-        others = self._consent.deadline, self.connections.deadline
-        times += [each for each in others if each is not None]
+        parts = self._checks, self._consent, self.connections
+        times = [part.deadline for part in parts if part.deadline is not None]
         if self._has_work:
             times.append(self._next_check)
         if self._is_over:
             times.append(max(self._next_check, self._patient_until))
         if self.state is IceState.RUNNING:
-            times.append(self._give_up_at)
+            if self.theirs.ufrag:
+                times.append(self._give_up_at)
             if self._nominate_at is not None and not self._is_nominating:
                 times.append(self._nominate_at)
         return min(times, default=None)
@@ -514,14 +524,12 @@ class IceAgent:
     def _repeat(self, now: float) -> list[IceDatagram]:
         """Send again what has no answer, and note what never will: §7.2.5.2.3."""
         out = []
-        for transaction_id, check in list(self._checks.items()):
-            is_due = check.transaction.tick(now)
-            if is_due and not check.cancelled:
-                data, pair = check.transaction.request.data, check.pair
-                out += self._post(data, pair.base, pair.remote.address, now)
-            elif check.transaction.failed:
-                self._checks.pop(transaction_id, None)
-                self._failed(check)
+        due, failed = self._checks.tick(now)
+        for check in due:
+            data, pair = check.transaction.request.data, check.pair
+            out += self._post(data, pair.base, pair.remote.address, now)
+        for check in failed:
+            self._failed(check)
         return out
 
     @property
@@ -562,9 +570,7 @@ class IceAgent:
         """Nominate one valid pair, once no better one is to be expected: §8.1.1."""
         if not self.controlling or self._nominate_at is None or self._is_nominating:
             return
-        ranked = [e for e in self._checklist.pairs if e.state is not PairState.FAILED]
-        ranked.sort(key=lambda each: each.priority(controlling=True), reverse=True)
-        best = next((each for each in ranked if each.state is PairState.SUCCEEDED), None)
+        best, ranked = self._checklist.valid(), self._checklist.hopeful()
         if best is not None and (now >= self._nominate_at or best is ranked[0]):
             # §8.1.1 [one-pair-is-nominated] [no-second-nomination]
             # RFC 6544 §8 [regular-nomination]
@@ -574,26 +580,21 @@ class IceAgent:
     def _check(self, pair: IcePair, now: float) -> list[IceDatagram]:
         """Ask by a pair: §7.2.4."""
         attributes = self._attributes(pair)
-        if pair.nominates:
+        if pair.nominates and self.controlling:
             # §7.1.2 [nominates-by-use-candidate] [controlled-never-nominates]
             attributes = (*attributes, (IceType.USE_CANDIDATE, b""))
         transaction_id = self._random(12)
         request = self.theirs.check(self.ours.ufrag, transaction_id, attributes)
         open_ = (PairState.WAITING, PairState.IN_PROGRESS)
         count = sum(each.state in open_ for each in self._checklist.pairs)
-        # §14.3 [rto-by-number] [rto-500-ms]
-        rto, ti = max(RTO, TA * count), TI if pair.local.is_tcp else None
-        # RFC 6544 §7.1 [checks-are-sent-once]
-        transaction = ClientTransaction(request, now, rto, ti=ti)
-        self._checks[transaction_id] = IceCheck(transaction, pair, self.controlling, pair.nominates)
+        # §14.3 [rto-by-number]
+        self._checks.add(request, pair, now, TA * count, controlling=self.controlling)
         if pair.state is not PairState.SUCCEEDED:
             pair.state = PairState.IN_PROGRESS
         self._next_check = now + TA  # §14.2 [ta-50-ms]
         return self._post(request.data, pair.base, pair.remote.address, now)
 
     def _attributes(self, pair: IcePair) -> tuple[tuple[int, bytes], ...]:
-        # §7.1.3 [controlling-says-so] [controlled-says-so]
-        role = IceType.ICE_CONTROLLING if self.controlling else IceType.ICE_CONTROLLED
         # §7.1.1 [priority-of-a-reflexive-one]
         rank = struct.pack("!I", reflexive_priority(pair.local))
-        return (IceType.PRIORITY, rank), (role, self._tie_breaker)
+        return (IceType.PRIORITY, rank), self.role.attribute()

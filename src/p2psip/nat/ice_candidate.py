@@ -16,7 +16,8 @@ from typing import Final, NamedTuple, Self
 
 from p2psip.errors import RemoteError
 
-COMPONENT: Final = 1  # Own design: there is one, since RTCP shares the port of RTP
+COMPONENT: Final = 1  # of RTP, and of RTCP that shares its port.  Source: RFC 8839 §5.1
+RTCP: Final = 2  # the component of RTCP at a port of its own.  Source: RFC 8839 §5.1
 MAX_PREFERENCE: Final = 0xFFFF  # of a local preference.  Source: RFC 8445 §5.1.2.1
 MAX_OTHER: Final = 8191  # what a local preference has beside its direction. Source: RFC 6544 §4.2
 ACTIVE_PORT: Final = 9  # of a candidate that only connects.  Source: RFC 6544 §4.5
@@ -88,12 +89,18 @@ def tcp_preference(kind: CandidateType, direction: TcpType, other: int = MAX_OTH
     return (_DIRECT if is_direct else _REFLECTED)[direction] << 13 | max(0, other)
 
 
-def priority(kind: CandidateType, preference: int = MAX_PREFERENCE, *, is_tcp: bool = False) -> int:
+def priority(
+    kind: CandidateType,
+    preference: int = MAX_PREFERENCE,
+    *,
+    is_tcp: bool = False,
+    component: int = COMPONENT,
+) -> int:
     """The priority of a candidate, by the recommended formula: RFC 8445 §5.1.2.1."""
     # RFC 6544 §4.2 [same-formula] [types-of-tcp-are-lower]
     types = TCP_TYPE_PREFERENCES if is_tcp else TYPE_PREFERENCES
     # RFC 8445 §5.1.2.1 [priority-by-formula]
-    return types[kind] << 24 | preference << 8 | 256 - COMPONENT
+    return types[kind] << 24 | preference << 8 | 256 - component
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 Implements RFC 8445 §6.1.2, RFC 6544 §6.2 for those of TCP, and RFC 8838 §10 for pairs that come one
 by one.
 
-Own design: there is one list with one component, since all lines of a browser, and RTCP, share one
-flow.
+Own design: a list has one component, since all lines of a browser, and RTCP, share one flow; RTCP
+at a port of its own has a list of its own.
 """
 
 import ipaddress
@@ -37,6 +37,7 @@ class IcePair:
     """A pair, the address `base` that its checks leave from, and how far they are: §6.1.2.
 
     `nominates` has our next check nominate it, and `is_asked_for` tells that the peer's has.
+    `seen` is the candidate that the peer sees us at: §7.2.5.3.1.
     """
 
     local: IceCandidate
@@ -45,6 +46,7 @@ class IcePair:
     state: PairState = PairState.FROZEN
     nominates: bool = False
     is_asked_for: bool = False
+    seen: IceCandidate | None = None
 
     @property
     def foundation(self) -> tuple[str, str]:
@@ -102,6 +104,15 @@ class IceChecklist:
         return next(
             (e for e in ranked if e.state is PairState.FROZEN and e.foundation not in busy), None
         )
+
+    def hopeful(self) -> list[IcePair]:
+        """The pairs that work, or may work yet, the best first: §8.1.1."""
+        left = (each for each in self.pairs if each.state is not PairState.FAILED)
+        return sorted(left, key=lambda each: each.priority(controlling=True), reverse=True)
+
+    def valid(self) -> IcePair | None:
+        """The best pair that works: §7.2.5.3."""
+        return next((e for e in self.hopeful() if e.state is PairState.SUCCEEDED), None)
 
     def succeeded(self, pair: IcePair) -> None:
         """Note that a check of a pair was answered, and try those like it: §7.2.5.3.3."""

@@ -32,6 +32,14 @@ MAX_PACKET: Final = 9000  # Own design: octets, as Ethernet's largest frames hav
 MAX_WAITING: Final = 8  # Own design: packets for a connection that is not open yet
 
 
+class IceDatagram(NamedTuple):
+    """A datagram to send from an address of ours: RFC 8445 §7.2.4."""
+
+    data: bytes
+    base: HostPort
+    to: HostPort
+
+
 class IceOpen(NamedTuple):
     """Connect from the host of `base` to an address: §7.1."""
 

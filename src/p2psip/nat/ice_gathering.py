@@ -29,16 +29,20 @@ Gathered = tuple[IceCandidate, IceBase]
 
 
 def udp_candidate(
-    before: Sequence[Gathered], address: HostPort, kind: CandidateType, base: HostPort
+    before: Sequence[Gathered],
+    address: HostPort,
+    kind: CandidateType,
+    base: HostPort,
+    component: int = COMPONENT,
 ) -> IceCandidate:
     """The candidate of an address for UDP, after those that there are: RFC 8445 §5.1.2.1."""
     alike = [each for each, _ in before if each.type is kind and not each.is_tcp]
     return IceCandidate(
         _foundation(before, "UDP", kind, base[0]),
-        COMPONENT,
+        component,
         "UDP",
         # RFC 8445 §5.1.2.1 [local-preferences-are-unique] [one-address-is-65535]
-        priority(kind, MAX_PREFERENCE - len(alike)),
+        priority(kind, MAX_PREFERENCE - len(alike), component=component),
         *address,
         kind,
         None if kind is CandidateType.HOST else base,
@@ -51,6 +55,7 @@ def tcp_candidate(
     address: HostPort,
     kind: CandidateType,
     base: HostPort,
+    component: int = COMPONENT,
 ) -> tuple[IceCandidate, TcpBase]:
     """The candidate of an address for TCP, and its base: RFC 6544 §4.5.
 
@@ -67,9 +72,9 @@ def tcp_candidate(
     preference = tcp_preference(kind, direction, MAX_OTHER - len(alike))
     candidate = IceCandidate(
         _foundation(before, "TCP", kind, host),
-        COMPONENT,
+        component,
         "TCP",
-        priority(kind, preference, is_tcp=True),
+        priority(kind, preference, is_tcp=True, component=component),
         *address,
         kind,
         None if kind is CandidateType.HOST else (host, port),
@@ -81,7 +86,8 @@ def tcp_candidate(
 def reflexive_priority(local: IceCandidate) -> int:
     """The priority that a candidate has if the peer sees another address of it: RFC 8445 §7.1.1."""
     preference = local.priority >> 8 & MAX_PREFERENCE
-    return priority(CandidateType.PEER_REFLEXIVE, preference, is_tcp=local.is_tcp)
+    kind, component = CandidateType.PEER_REFLEXIVE, local.component
+    return priority(kind, preference, is_tcp=local.is_tcp, component=component)
 
 
 def reflexive_candidate(
@@ -89,7 +95,7 @@ def reflexive_candidate(
 ) -> IceCandidate:
     """The candidate of an address that the peer sees `local` at: RFC 8445 §7.2.5.3.1."""
     return IceCandidate(
-        f"r{len(before)}", COMPONENT, local.transport, reflexive_priority(local), *mapped,
+        f"r{len(before)}", local.component, local.transport, reflexive_priority(local), *mapped,
         CandidateType.PEER_REFLEXIVE, (base[0], base[1]), local.more,
     )  # fmt: skip
 
@@ -98,7 +104,14 @@ def learnt_candidate(name: str, near: IceCandidate, rank: int, source: HostPort)
     """The candidate of a peer that a check came from, to `near`: RFC 8445 §7.3.1.3."""
     more = (("tcptype", TcpType.ACTIVE.value),) if near.is_tcp else ()
     return IceCandidate(
-        name, COMPONENT, near.transport, rank, *source, CandidateType.PEER_REFLEXIVE, None, more
+        name,
+        near.component,
+        near.transport,
+        rank,
+        *source,
+        CandidateType.PEER_REFLEXIVE,
+        None,
+        more,
     )
 
 

@@ -29,7 +29,11 @@ RESEND: Final = 1.0  # s until a flight is sent again, doubled each time. Source
 MAX_RESEND: Final = 60.0  # s. Source: RFC 6347 §4.2.4
 PROFILE: Final = b"SRTP_AES128_CM_SHA1_80"  # which all peers have
 LABEL: Final = b"EXTRACTOR-dtls_srtp"  # Source: RFC 5764 §4.2
-CIPHERS: Final = b"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384"
+# Those of RSA are for peers that shake hands as the server, as phones do with such certificates.
+CIPHERS: Final = (
+    b"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
+    b"ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-AES256-GCM-SHA384"
+)
 VALID: Final = timedelta(days=30)  # of a certificate, which nobody but its hash vouches for
 _HEADER: Final = 13  # octets of a record of DTLS 1.2
 _HANDSHAKE: Final = 22  # the content type of its records

@@ -26,6 +26,7 @@ from p2psip.errors import RemoteError
 from p2psip.net.clock import monotonic
 from p2psip.net.descriptors import STRANGERS, RefusalLog, is_out, is_scarce, within
 from p2psip.net.host_scheduler import HostScheduler
+from p2psip.net.stream_socket import WRITE, read
 from p2psip.net.tap import Tapping
 from p2psip.net.tls import HANDSHAKE, Tls, TlsContexts, in_words, may_open
 from p2psip.net.udp import READ, plain_socket
@@ -33,7 +34,6 @@ from p2psip.net.websocket import WebSocketFramer
 from p2psip.sip.framing import Item, KeepAlive, Malformed, StreamFramer
 from p2psip.transaction.flow import Flow, HostPort, rate_limit_key
 
-WRITE: Final = 2  # libev's number for an io watcher that waits for room
 CHUNK: Final = 8192  # octets read at once: a message or some, not hundreds
 MAX_CONNECTIONS: Final = 2000
 SHARE: Final = 8  # the part of them that is for one host, which may be a NAT for many phones ...
@@ -350,12 +350,9 @@ class TcpConnection:
         return self._is_waiting
 
     def _read(self) -> None:
-        try:
-            data = self._socket.recv(CHUNK)
-        except BlockingIOError:
+        data = read(self._socket, CHUNK)
+        if data is None:
             return
-        except OSError:
-            data = b""
         if self._is_first:
             self._is_first = False
             self._may_be_secure(data)

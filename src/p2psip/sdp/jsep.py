@@ -16,6 +16,7 @@ from typing import Final, Self
 
 from p2psip.errors import RemoteError
 from p2psip.sdp.attributes import DIRECTIONS, direction, mid, rtcp_mux
+from p2psip.sdp.ice_line import of_either
 from p2psip.sdp.line import Attribute, Attributes, Connection, find_all
 from p2psip.sdp.rate_feedback import RATE_OFFER, rate_feedback
 from p2psip.sdp.session import MediaDescription, SessionDescription
@@ -28,7 +29,7 @@ HOST_PREFERENCE: Final = 126  # of candidates of a host's own, as ICE recommends
 TCP_PREFERENCE: Final = 125  # lower than that of UDP, as media had better not wait for lost packets
 PASSIVE: Final = (4 << 13) + 8192  # Source: RFC 6544, the preference of those that wait, plus one
 TCP: Final = "tcp"  # what a foundation begins with
-_HASH: Final = "sha-256"  # Source: RFC 8122 §5, the one that all have
+HASH: Final = "sha-256"  # Source: RFC 8122 §5, the one that all have
 _DIGEST: Final = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2})*")  # Source: RFC 8122 §5
 _DISCARD: Final = 9  # the port of a line whose address comes by ICE
 _MEDIA: Final = ("audio", "video")
@@ -68,14 +69,14 @@ class BrowserOffer:
         if tagged is None:
             raise RemoteError("No bundled line in the offer", 488)
         ufrag, password, fingerprint, setup = (
-            _either(tagged, theirs, name)
+            of_either(tagged, theirs, name)
             for name in ("ice-ufrag", "ice-pwd", "fingerprint", "setup")
         )
         if not ufrag or password is None:
             raise RemoteError("No ICE in the offer", 488)
         if theirs.attribute("ice-lite") is not None:
             raise RemoteError("Two lite agents cannot find each other", 488)
-        digest = _digest(fingerprint, "offer")
+        digest = read_digest(fingerprint, "offer")
         if setup not in ("actpass", "active"):  # RFC 9725 §4.4.4
             raise RemoteError("The browser must begin DTLS: a=setup:actpass", 488)
         lines = tuple(_plain(each, theirs, bundled, flow) for each in theirs.media)
@@ -108,7 +109,7 @@ class BrowserAnswer:
         if not lines:
             raise RemoteError("The answer takes no line of the offer", 488)
         ufrag, password, fingerprint, setup = (
-            _either(lines[0], theirs, name)
+            of_either(lines[0], theirs, name)
             for name in ("ice-ufrag", "ice-pwd", "fingerprint", "setup")
         )
         if not ufrag or not password:
@@ -117,7 +118,7 @@ class BrowserAnswer:
             raise RemoteError("The answer does not say which end begins DTLS: a=setup", 488)
         candidates = (*find_all(theirs.attributes, "candidate"),)
         candidates += tuple(v for each in lines for v in find_all(each.attributes, "candidate"))
-        digest = _digest(fingerprint, "answer")
+        digest = read_digest(fingerprint, "answer")
         return cls(lines, ufrag, password, digest, setup == "active", candidates)
 
 
@@ -204,7 +205,7 @@ class BrowserEnd:
             Attribute("ice-ufrag", self.ufrag),  # RFC 8839 §5.4 [credentials-for-each]
             Attribute("ice-pwd", self.password),
             # RFC 5763 §5 [fingerprint-is-said] [answers-active-or-passive]
-            Attribute("fingerprint", f"{_HASH} {self.fingerprint}"),
+            Attribute("fingerprint", f"{HASH} {self.fingerprint}"),
             Attribute("setup", setup),
             # WHEP §4.4.2 [answer-has-all-candidates]
             *self._candidates(),  # RFC 9725 §4.3.2 [answer-has-all-candidates]
@@ -287,17 +288,11 @@ def _bundled(theirs: SessionDescription) -> Iterator[str]:
         yield name
 
 
-def _either(line: MediaDescription, session: SessionDescription, name: str) -> str | None:
-    """An attribute of a line, else of the session: RFC 8839 §5.4."""
-    of_line = line.attribute(name)
-    return session.attribute(name) if of_line is None else of_line
-
-
-def _digest(fingerprint: str | None, where: str) -> str:
-    """The hash of a certificate by SHA-256; RemoteError without one: RFC 8122 §5."""
+def read_digest(fingerprint: str | None, where: str) -> str:
+    """Read the hash of a certificate by SHA-256; RemoteError without one: RFC 8122 §5."""
     # RFC 8122 §5 [fingerprint-is-there] [no-md5]
     algorithm, _, digest = (fingerprint or "").partition(" ")
-    if algorithm.lower() != _HASH or not _DIGEST.fullmatch(digest.strip()):
+    if algorithm.lower() != HASH or not _DIGEST.fullmatch(digest.strip()):
         raise RemoteError(f"No fingerprint by SHA-256 in the {where}", 488)
     return digest.strip().upper()
 

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 from p2psip.sdp.attributes import connection
 from p2psip.sdp.codec import Codec
-from p2psip.sdp.line import Attribute, find_all, in_reach, is_multicast
+from p2psip.sdp.line import Attribute, Attributes, find_all, in_reach, is_multicast
 from p2psip.sdp.session import MediaDescription, SessionDescription
 
 # The profiles of plain RTP.  AVPF without a=rtcp-fb asks for nothing that plain RTCP does not do:
@@ -27,8 +27,9 @@ class LocalTransport:
 
     `host` and `rtcp_port` are only for a stream that does not follow the session's address or the
     next-higher-port rule.  `rtcp_mux` has RTCP share the port of RTP if the peer wants it too
-    (RFC 5761 §5.1.1); what `rtcp_port` says then holds for other peers.  Own design: a transport
-    with keys or with candidates is a subclass that accepts other lines and has more attributes.
+    (RFC 5761 §5.1.1); what `rtcp_port` says then holds for other peers.  `ice` are the attributes
+    of ICE, if it is used (RFC 8839 §4.2).  Own design: a transport with keys is a subclass that
+    accepts other lines and has more attributes.
     """
 
     port: int
@@ -36,6 +37,7 @@ class LocalTransport:
     rtcp_port: int | None = None
     protocol: str = "RTP/AVP"
     rtcp_mux: bool = False
+    ice: Attributes = ()
 
     def accepts(
         self, line: MediaDescription, session: SessionDescription, host: str | None = None
@@ -62,8 +64,9 @@ class LocalTransport:
         """What a line has to say of its transport: RFC 8866 §5.14."""
         rtcp_port = self.rtcp_port or self.port + 1
         if rtcp_port != self.port + 1 or self.port % 2:  # RFC 8866 §5.14 [told-when-apart]
-            return (Attribute("rtcp", str(rtcp_port)),)  # RFC 3605 §2.1 [of-one-line]
-        return ()
+            # RFC 3605 §2.1 [of-one-line]
+            return (Attribute("rtcp", str(rtcp_port)), *self.ice)
+        return self.ice
 
 
 class RepairSources(NamedTuple):

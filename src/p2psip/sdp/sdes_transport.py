@@ -182,4 +182,4 @@ def _secured(
     demands: bool = True,
 ) -> SdesTransport:
     at = plain.port, plain.host, plain.rtcp_port
-    return SdesTransport(*at, protocol, plain.rtcp_mux, ours, line, demands)
+    return SdesTransport(*at, protocol, plain.rtcp_mux, plain.ice, ours, line, demands)

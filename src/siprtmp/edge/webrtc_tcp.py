@@ -18,16 +18,15 @@ from p2psip.nat.ice_credentials import HostPort
 from p2psip.nat.stream_framing import FrameReader, framed
 from p2psip.net.clock import monotonic
 from p2psip.net.descriptors import STRANGERS, RefusalLog, is_out, is_scarce
+from p2psip.net.stream_socket import StreamSocket
 from p2psip.net.udp import READ, plain_socket
 from p2psip.transaction.flow import rate_limit_key
 
-WRITE: Final = 2  # libev's number for an io watcher that waits for room
 MAX_PACKET: Final = 2048  # octets; a browser sends 1,200
 MAX_CONNECTIONS: Final = 1024
 MAX_STRANGERS: Final = 128  # of them without a check of a session so far ...
 STRANGERS_OF_HOST: Final = 16  # ... and of those the ones of one host
 GREETING_SECONDS: Final = 5.0  # a browser checks as soon as it is connected
-CHUNK: Final = 16_384  # octets read at once
 MAX_QUEUED: Final = 1 << 18  # octets that a browser may leave unread: a second of 2 Mbit/s
 SWEEP_SECONDS: Final = 1.0
 
@@ -109,64 +108,37 @@ class BrowserConnection:
 
     def __init__(self, listener: WebRtcTcp, opened: socket.socket, source: HostPort) -> None:
         self.source, self.since = source, monotonic()
-        self._listener, self._socket = listener, opened
-        opened.setblocking(False)
-        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._reader, self._queue = FrameReader(MAX_PACKET), bytearray()
-        loop = get_hub().loop
-        self._reads: Any = loop.io(opened.fileno(), READ)
-        self._writes: Any = loop.io(opened.fileno(), WRITE)
-        self._reads.start(self._hear)
+        self._listener, self._reader = listener, FrameReader(MAX_PACKET)
+        self._stream = StreamSocket(opened, MAX_QUEUED, self._hear, self.close)
 
     @property
     def is_known(self) -> bool:
         """Whether a check of a session has come by it."""
         return self._listener.port.knows(self.source)
 
-    def _hear(self) -> None:
+    @property
+    def waiting(self) -> int:
+        """How many octets the system has not taken yet."""
+        return self._stream.waiting
+
+    def _hear(self, data: bytes) -> None:
         try:
-            data = self._socket.recv(CHUNK)
             packets = self._reader.put(data)
-        except BlockingIOError:
-            return
-        except (OSError, RemoteError):  # RFC 4571 §2 [predictable-fields-are-watched]
+        except RemoteError:  # RFC 4571 §2 [predictable-fields-are-watched]
             self.close()
             return
-        if not data:
-            self.close()
         for packet in packets:  # RFC 6544 §3 [framed-by-4571]
             self._listener.port.take(packet, self.source, monotonic())
 
     def send(self, packet: bytes) -> None:
         """Send a packet, or lose it where too much waits."""
-        if len(self._queue) > MAX_QUEUED:
-            return
-        self._queue += framed(packet)
-        if len(self._queue) == len(packet) + 2:
-            self._flush()
-
-    def _flush(self) -> None:
-        try:
-            sent = self._socket.send(self._queue)
-        except BlockingIOError:
-            sent = 0
-        except OSError:
-            self.close()
-            return
-        del self._queue[:sent]
-        if self._queue:
-            self._writes.start(self._flush)
-        else:
-            self._writes.stop()
+        self._stream.send(framed(packet))
 
     def close(self) -> None:
         """End the connection; its address is nobody's any more."""
         if self._listener.connections.pop(self.source, None) is None:
             return
-        for watcher in (self._reads, self._writes):
-            watcher.stop()
-            watcher.close()
-        self._socket.close()
+        self._stream.close()
         self._listener.port.lost(self.source)
 
 

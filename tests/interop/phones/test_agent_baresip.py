@@ -1,5 +1,6 @@
 """Our agent and baresip: sound, hold, keys, transfers, messages."""
 
+import socket
 from array import array
 
 import gevent
@@ -9,7 +10,7 @@ from support.peers.process import wait_until
 from support.peers.tones import from_s16, tone, tone_fraction, trimmed
 
 from p2psip.agent import Agent
-from p2psip.net.phone.settings import Account, CallSettings
+from p2psip.net.phone.settings import Account, CallSettings, NetworkSettings
 from p2psip.net.phone.wav import Recording
 from p2psip.rtp.payload import g711
 
@@ -152,3 +153,63 @@ def test_sound_and_reports_share_one_port_with_a_phone(start, is_caller):
         speech.join(PATIENCE)
     heard = from_s16(sound.samples.tobytes())
     assert tone_fraction(trimmed(heard, 8000), 8000, THEIRS) > 0.95
+
+
+@pytest.fixture
+def own_address():
+    """An address of this machine that is not of loopback: baresip has no candidates else."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.254", 9))
+        except OSError:
+            pytest.skip("this machine has no address but that of loopback")
+        return probe.getsockname()[0]
+
+
+@pytest.mark.parametrize("is_caller", [True, False])
+def test_a_phone_by_ice_finds_a_way_and_another_one(start, own_address, is_caller):
+    """Covers RFC 8839 §4.3.1 [offer-has-candidates] and §4.3.2 [answer-has-candidates].
+
+    Covers RFC 5763 §5 [active-begins].
+
+    As the caller with two ports, since this phone shares none; as the callee with one, and with
+    keys by DTLS.
+    """
+    has_dtls = not is_caller
+    if has_dtls:
+        pytest.importorskip("p2psip.net.dtls")
+    options = {"rtcp_mux": has_dtls, "srtp": "dtls_srtp" if has_dtls else ""}
+    phone = start(Baresip, "alice", hz=THEIRS, account=";medianat=ice", **options)
+    sound, taken = Recording(), []
+    network = NetworkSettings(listen=(own_address, 0), ice=True)
+    with Agent(Account("bob"), network, CallSettings(dtls=has_dtls)) as bob:
+
+        def on_call(call):
+            call.on_audio = sound.add
+            call.answer(PATIENCE)
+            taken.append(call)
+
+        bob.on_call = on_call
+        if is_caller:
+            taken.append(bob.call(phone.uri, timeout=PATIENCE, on_audio=sound.add))
+        else:
+            phone.dial(uri(bob, "udp"))
+        until(lambda: taken and taken[0].is_ready, "a way")
+        [call] = taken
+        assert call.is_by_ice and call.is_encrypted is has_dtls
+        assert "ice: audio: connectivity check is complete" in phone.output
+        speech = speak(call)
+        until(lambda: len(sound.samples) > ENOUGH, "sound")
+        call.hold(timeout=PATIENCE)
+        call.resume(timeout=PATIENCE)
+        call.restart_ice(timeout=PATIENCE)
+        more = len(sound.samples) + ENOUGH
+        until(lambda: len(sound.samples) > more, "sound after a restart")
+        until(lambda: reports_of(call), "reports both ways")
+        call.hangup()
+        speech.join(PATIENCE)
+    phone.wait_event("CALL_CLOSED", PATIENCE)
+    heard = from_s16(sound.samples.tobytes())
+    assert tone_fraction(trimmed(heard, 8000), 8000, THEIRS) > 0.95
+    samples, rate = phone.heard()
+    assert tone_fraction(trimmed(samples, rate), rate, OURS) > 0.9

@@ -17,7 +17,7 @@ from support.peers.process import Process
 from support.peers.tones import read_wav, tone, tone_fraction, trimmed, write_wav
 
 from p2psip.agent import Agent
-from p2psip.nat import turn_client
+from p2psip.nat import ice_checklist, turn_client
 from p2psip.net.clock import monotonic
 from p2psip.net.media.relayed_ports import RelayedSocket
 from p2psip.net.phone import phone_address
@@ -197,6 +197,33 @@ def test_an_expired_nonce_is_replaced(start):
         assert not relay.failed
     finally:
         relay.close()
+
+
+@pytest.mark.needs("turnserver")
+def test_a_call_by_ice_goes_through_the_server_where_nothing_else_works(start, monkeypatch):
+    """RFC 8656 §11.4: the checks of ICE, and audio after them, by a relayed address at each end."""
+    monkeypatch.setattr(phone_address, "SERVER_SECONDS", 20)
+    monkeypatch.setattr(ice_checklist, "suit", by_relays)
+    turn, heard = (relayed(start(Coturn))[1], PASSWORD), []
+    settings = NetworkSettings(turn=turn, ice=True)
+    with Agent(Account("bob"), settings) as bob, Agent(Account("alice"), settings) as alice:
+
+        def on_call(call):
+            call.on_audio = lambda payload, timestamp: heard.append(payload)
+            call.answer()
+
+        bob.on_call = on_call
+        call = alice.call(str(bob.contact), timeout=20)
+        wait_for(lambda: call.is_ready and bob.calls and bob.calls[0].is_ready)
+        pair = call._audio._transport._port._rtp.agent.selected
+        assert {pair.local.type, pair.remote.type} == {"relay"}
+        assert call.send_audio(bytes(160))
+        wait_for(lambda: heard == [bytes(160)])
+
+
+def by_relays(local, remote, suit=ice_checklist.suit):
+    """As where firewalls let nothing through but what goes by a server."""
+    return local.type == remote.type == "relay" and suit(local, remote)
 
 
 @pytest.mark.needs("turnserver")

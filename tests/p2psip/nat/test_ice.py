@@ -145,7 +145,7 @@ def test_checks_are_paced_and_sent_again():
 def test_a_conflict_of_roles_is_repaired(roles):
     """Covers RFC 8445 §7.3.1.1 [larger-tie-breaker-controls]."""
     network = Network(roles=roles)
-    ties = [int.from_bytes(agent._tie_breaker, "big") for agent in network.agents]
+    ties = [int.from_bytes(agent.role.tie_breaker, "big") for agent in network.agents]
     network.connect()
     assert network.states == COMPLETED and network.agree()
     by_role = {agent.controlling: tie for agent, tie in zip(network.agents, ties, strict=True)}
@@ -271,7 +271,7 @@ def test_the_larger_tie_breaker_controls(controlling, role, tie, refused):
 def test_of_equal_tie_breakers_the_controlling_one_stays():
     """Covers RFC 8445 §7.3.1.1 [larger-tie-breaker-controls]."""
     peer = Peer()
-    answer = peer.check(role=IceType.ICE_CONTROLLING, tie=peer.agent._tie_breaker)
+    answer = peer.check(role=IceType.ICE_CONTROLLING, tie=peer.agent.role.tie_breaker)
     assert (answer.error() or (0,))[0] == 487 and peer.agent.controlling
 
 

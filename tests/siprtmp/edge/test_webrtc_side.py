@@ -165,12 +165,12 @@ def test_what_a_browser_does_not_read_is_lost_beyond_a_limit(port):
     browser.check(transport)
     connection = port._tcp.connections[browser.address]
     packets, sent = 0, bytes(2000)
-    while len(connection._queue) <= tcp.MAX_QUEUED and packets < 50_000:
+    while connection.waiting <= tcp.MAX_QUEUED and packets < 50_000:
         port._send(sent, browser.address)
         packets += 1
-    kept = len(connection._queue)
+    kept = connection.waiting
     port._send(b"lost", browser.address)
-    assert len(connection._queue) == kept < tcp.MAX_QUEUED + 2100
+    assert connection.waiting == kept < tcp.MAX_QUEUED + 2100
     assert all(browser.hear() == sent for _ in range(packets))
     port._send(b"last", browser.address)
     assert browser.hear() == b"last"

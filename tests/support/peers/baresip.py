@@ -51,11 +51,11 @@ avcodec_h265enc libx265
 FILM_CONFIG = MIRROR_CONFIG.replace("video_source vidbridge,mirror", "video_source avformat,{film}")
 
 
-def with_srtp() -> tuple[str, ...]:
+def with_srtp(word: str = "srtp") -> tuple[str, ...]:
     """The modules of a phone that can encrypt; without that one the test skips."""
     if not (MODULES_PATH / "srtp.so").is_file():
         lack("baresip's module srtp", "baresip-core")
-    return (*MODULES, "srtp")
+    return (*MODULES, "srtp", *(["dtls_srtp"] if word == "dtls_srtp" else []))
 
 
 class Baresip(Process):
@@ -93,13 +93,12 @@ class Baresip(Process):
         `contact` the address that its command "message" writes to.
 
         `level` is that of its tone, 1 the loudest.
-
         With `mirror` it has H.264, or the codec of `video`, and sends back what it sees; with
         `film` it sends the pictures of that file instead.
         With `rtcp_mux` it offers one port for RTP and RTCP, and takes one where that is offered.
-
         `srtp` is its word for SRTP by keys in SDP: "srtp" where both have it, "srtp-mand" always.
-
+        With "dtls_srtp" its keys come by a handshake.  By the account's "medianat=ice" it has ICE,
+        with those addresses of this machine that are not of loopback.
         By TLS it checks the server's certificate against the authorities in `ca`.
         """
         program = require("baresip", "baresip-core")
@@ -111,7 +110,8 @@ class Baresip(Process):
         self._control: socket.socket | None = None
         self._buffer = b""
         self._write_tone(tone(hz, 1, rate, level), rate, channels=2 if codecs[-2:] == "/2" else 1)
-        self._modules = with_srtp() if srtp else MODULES
+        self._modules = with_srtp(srtp) if srtp else MODULES
+        self._modules += ("ice",) if "medianat=ice" in account else ()
         self._write_config(rate, ca, mirror, film, rtcp_mux)
         options = [f"answermode={answer}", f"audio_codecs={codecs}", "ptime=20"]
         options += [f"video_codecs={video}"] if mirror or film else []

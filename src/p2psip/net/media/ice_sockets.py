@@ -18,29 +18,41 @@ from gevent.event import Event
 
 from p2psip.errors import RemoteError
 from p2psip.nat.demultiplexing import DatagramKind, kind_of
-from p2psip.nat.ice import IceAgent, IceDatagram, IceState
-from p2psip.nat.ice_candidate import HostPort, IceCandidate, TcpBase, TcpType
-from p2psip.nat.ice_connections import IceOctets, IceOpen
+from p2psip.nat.ice import IceAgent, IceState
+from p2psip.nat.ice_candidate import (
+    CandidateType,
+    HostPort,
+    IceBase,
+    IceCandidate,
+    TcpBase,
+    TcpType,
+)
+from p2psip.nat.ice_checklist import IcePair
+from p2psip.nat.ice_connections import IceDatagram, IceOctets, IceOpen
 from p2psip.nat.ice_credentials import IceCredentials
 from p2psip.nat.stun import StunMessage
 from p2psip.net.alarm import Alarm
 from p2psip.net.clock import monotonic
 from p2psip.net.descriptors import STRANGERS, is_out, is_scarce
+from p2psip.net.media.port_pool import MediaPair, MediaRelay
+from p2psip.net.stream_socket import StreamSocket
 from p2psip.net.udp import BURST, MAX_DATAGRAM, READ, plain_socket
 
-WRITE: Final = 2  # libev's number for an io watcher that waits for room
-CHUNK: Final = 16_384  # octets read at once
 BACKLOG: Final = 16  # connections that the system keeps for us
 MAX_QUEUED: Final = 1 << 18  # octets that a peer may leave unread: a second of 2 Mbit/s
 PAUSE_SECONDS: Final = 1.0  # s until connections are accepted again, once descriptors have run out
+
+_Flow = tuple[TcpBase, HostPort]
 
 
 class IceSockets:
     """The sockets of a session at these hosts, with their `candidates`, until `close`.
 
     `on_media(data)` is called in the hub with each packet of the peer that is no STUN, once a pair
-    is selected, and must not wait.  `settled` is set while ICE has ended, well or not.
+    works, and must not wait.  `settled` is set while ICE has ended, well or not, and
+    `on_change` is called, in the hub too, when its state or the pair in use has changed.
     Without `tcp` there are datagrams alone, without `udp` connections alone: RFC 6544 §4.1.
+    `given` are pairs of sockets whose first one is used as well, and stays open at the end.
     """
 
     def __init__(
@@ -51,18 +63,24 @@ class IceSockets:
         *,
         udp: bool = True,
         tcp: bool = True,
+        given: Iterable[MediaPair] = (),
     ) -> None:
         self.agent, self.settled = agent, Event()
+        self.on_change: Callable[[], object] = lambda: None
+        self._told: tuple[IceState, IcePair | None] = agent.state, agent.selected
         self.candidates: list[IceCandidate] = []
-        self.connections: dict[tuple[TcpBase, HostPort], IceSocket] = {}
+        self.connections: dict[_Flow, StreamSocket] = {}
         self._on_media, self._is_closed = on_media, False
-        self._datagrams: dict[HostPort, socket.socket] = {}
-        self._listeners: list[socket.socket] = []
+        self._datagrams: dict[HostPort, Any] = {}  # sockets, and what behaves like one
+        self._bound: list[socket.socket] = []  # those that are closed at the end
+        self._relays: list[MediaRelay] = []
         self._accepting: list[tuple[Any, Callable[[], None]]] = []
         self._again: Any = get_hub().loop.timer(PAUSE_SECONDS, ref=False)
         self._watchers: list[Any] = [self._again]
         self._alarm = Alarm(self)
         try:
+            for pair in given:
+                self._adopt(pair)
             for host in hosts:
                 if udp:
                     self._bind_udp(host)
@@ -73,18 +91,28 @@ class IceSockets:
             raise
         agent.gathered()
 
-    def begin(self, theirs: IceCredentials, candidates: Iterable[IceCandidate]) -> None:
-        """Take what the signalling says of the peer, the last of its candidates included."""
-        self.agent.begin(theirs, monotonic())
+    def begin(
+        self,
+        theirs: IceCredentials,
+        candidates: Iterable[IceCandidate],
+        *,
+        are_all: bool = True,
+    ) -> None:
+        """Take what the signalling says of the peer; its checks may tell of more candidates."""
+        if theirs != self.agent.theirs:
+            self.agent.begin(theirs, monotonic())
         for candidate in candidates:
             self.agent.add_remote(candidate)
-        self.agent.end_of_candidates()
+            for relay in self._relays:
+                relay.permit([candidate.host] if candidate.version is not None else [])
+        if are_all:
+            self.agent.end_of_candidates()
         self._follow([])
 
     def send(self, data: bytes) -> None:
-        """Send a packet by the selected pair; without one it is lost: RFC 6544 §10.1."""
-        pair = self.agent.selected
-        if pair is None:
+        """Send a packet by the pair in use, or one that works; else it is lost: RFC 6544 §10.1."""
+        pair = self.agent.way
+        if pair is None or self._is_closed:
             return
         if isinstance(pair.base, TcpBase):
             self.agent.connections.send_media(data, pair.base, pair.remote.address)
@@ -103,10 +131,10 @@ class IceSockets:
         # RFC 6544 §11.1 [ends-with-its-session]
         for connection in self.connections.values():
             connection.close()
-        for each in (*self._datagrams.values(), *self._listeners):
+        for each in self._bound:
             each.close()
         self._datagrams.clear()
-        self._listeners.clear()
+        self._bound.clear()
         self.connections.clear()
 
     # -- time ---------------------------------------------------------------------------
@@ -139,17 +167,38 @@ class IceSockets:
         else:
             self.settled.set()
         self._alarm.set()
+        is_now = self.agent.state, self.agent.selected
+        if is_now != self._told:
+            self._told = is_now
+            self.on_change()
 
     # -- datagrams ----------------------------------------------------------------------
 
     def _bind_udp(self, host: str) -> None:
         bound = _bound(host, socket.SOCK_DGRAM)
-        base = bound.getsockname()[:2]
-        self._datagrams[base] = bound
-        self.candidates.append(self.agent.add_local(base))
-        self._watch(bound, partial(self._receive, bound, base))
+        self._bound.append(bound)
+        self._use(bound, bound.getsockname()[:2], CandidateType.HOST)
 
-    def _receive(self, bound: socket.socket, base: HostPort) -> None:
+    def _adopt(self, pair: MediaPair) -> None:
+        """Use a socket that leads through a server, or whose address one has told: RFC 8445 §5."""
+        relay = next((each for each in pair.relays if each is pair.rtp), None)
+        public = None if pair.public is None else (pair.public.host, pair.public.port)
+        if relay is not None and public is not None:
+            self._relays.append(relay)
+            self._use(pair.rtp, public, CandidateType.RELAYED)
+            return
+        base = pair.rtp.getsockname()[:2]
+        self._use(pair.rtp, base, CandidateType.HOST)
+        if public is not None and public != base:  # else it is the same
+            reflexive = CandidateType.SERVER_REFLEXIVE
+            self.candidates.append(self.agent.add_local(public, reflexive, base))
+
+    def _use(self, opened: Any, base: HostPort, kind: CandidateType) -> None:
+        self._datagrams[base] = opened
+        self.candidates.append(self.agent.add_local(base, kind))
+        self._watch(opened, partial(self._receive, opened, base))
+
+    def _receive(self, bound: Any, base: HostPort) -> None:
         for _ in range(BURST):
             try:
                 data, source = bound.recvfrom(MAX_DATAGRAM)
@@ -167,8 +216,12 @@ class IceSockets:
             with suppress(RemoteError):
                 message = StunMessage.parse(data)
                 self._follow(self.agent.received(message, base, source, monotonic()))
-        elif pair is not None and (base, source) == (pair.base, pair.remote.address):
+        elif self._is_of(pair, base, source) or self.agent.hears(base, source):
             self._on_media(data)
+
+    @staticmethod
+    def _is_of(pair: IcePair | None, base: IceBase, source: HostPort) -> bool:
+        return pair is not None and (base, source) == (pair.base, pair.remote.address)
 
     def _post(self, datagram: IceDatagram) -> None:
         with suppress(OSError):  # nobody is there, or no room: ICE asks again
@@ -178,7 +231,7 @@ class IceSockets:
 
     def _bind_tcp(self, host: str) -> None:
         bound = _bound(host, socket.SOCK_STREAM)
-        self._listeners.append(bound)
+        self._bound.append(bound)
         bound.listen(BACKLOG)  # RFC 6544 §7.2 [connections-are-awaited]
         host, port = bound.getsockname()[:2]
         # RFC 6544 §4.1 [host-candidates], §5.1 [passive-host-candidates]
@@ -188,7 +241,7 @@ class IceSockets:
         accept = partial(self._accept, bound, base)
         self._accepting.append((self._watch(bound, accept), accept))
 
-    def _watch(self, bound: socket.socket, act: Callable[[], None]) -> Any:
+    def _watch(self, bound: Any, act: Callable[[], None]) -> Any:
         watcher = get_hub().loop.io(bound.fileno(), READ)
         watcher.start(act)
         self._watchers.append(watcher)
@@ -206,7 +259,7 @@ class IceSockets:
         if is_scarce(opened.fileno(), STRANGERS):
             opened.close()
             return
-        self.connections[base, source[:2]] = IceSocket(self, opened, base, source[:2])
+        self._keep(opened, (base, source[:2]))
         # RFC 6544 §7.2 [connections-are-accepted]
         self.agent.accepted(base, source[:2], monotonic())
         self._follow([])
@@ -227,104 +280,34 @@ class IceSockets:
             made.close()
             self.agent.disconnected(base, to, monotonic())
             return
-        self.connections[base, to] = IceSocket(self, made, base, to, is_open=False)
+        self._keep(made, (base, to), on_open=partial(self._connected, (base, to)))
 
-    def connected(self, flow: tuple[TcpBase, HostPort]) -> None:
-        """A connection of ours is open: RFC 6544 §7.1."""
+    def _keep(
+        self, opened: socket.socket, flow: _Flow, on_open: Callable[[], None] | None = None
+    ) -> None:
+        heard, lost = partial(self._heard, flow), partial(self._lost, flow)
+        self.connections[flow] = StreamSocket(opened, MAX_QUEUED, heard, lost, on_open)
+
+    def _connected(self, flow: _Flow) -> None:
+        """Note that a connection of ours is open: RFC 6544 §7.1."""
         self.agent.connected(*flow)
         self._follow([])
 
-    def heard(self, data: bytes, flow: tuple[TcpBase, HostPort]) -> None:
-        """Octets have come by a connection: RFC 6544 §7.2."""
+    def _heard(self, flow: _Flow, data: bytes) -> None:
+        """Take octets that have come by a connection: RFC 6544 §7.2."""
         for packet in self.agent.octets(data, *flow, monotonic()):
-            pair = self.agent.selected
             # RFC 6544 §10.2: media comes by the pair in use
-            if pair is not None and flow == (pair.base, pair.remote.address):
+            if self._is_of(self.agent.selected, *flow):
                 self._on_media(packet)
         if not self._is_closed:
             self._follow([])
 
-    def lost(self, flow: tuple[TcpBase, HostPort]) -> None:
-        """A connection has ended, or was never open: RFC 6544 §11.1."""
+    def _lost(self, flow: _Flow) -> None:
+        """Note that a connection has ended, or was never open: RFC 6544 §11.1."""
         if (connection := self.connections.pop(flow, None)) is not None:
             connection.close()
             self.agent.disconnected(*flow, monotonic())
             self._follow([])
-
-
-class IceSocket:
-    """The socket of one connection, from `connect` or `accept` to its end: RFC 6544 §7."""
-
-    def __init__(
-        self,
-        owner: IceSockets,
-        opened: socket.socket,
-        base: TcpBase,
-        far: HostPort,
-        *,
-        is_open: bool = True,
-    ) -> None:
-        self._owner, self._socket, self._flow = owner, opened, (base, far)
-        self._queue = bytearray()
-        opened.setblocking(False)
-        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        loop = get_hub().loop
-        self._reads: Any = loop.io(opened.fileno(), READ)
-        self._writes: Any = loop.io(opened.fileno(), WRITE)
-        if is_open:
-            self._reads.start(self._hear)
-        else:
-            self._writes.start(self._connected)
-
-    def _connected(self) -> None:
-        self._writes.stop()
-        if self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
-            self._owner.lost(self._flow)
-            return
-        self._reads.start(self._hear)
-        self._owner.connected(self._flow)
-
-    def _hear(self) -> None:
-        try:
-            data = self._socket.recv(CHUNK)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if data:
-            self._owner.heard(data, self._flow)
-        else:
-            self._owner.lost(self._flow)
-
-    def send(self, data: bytes) -> None:
-        """Send octets, or lose them where too much waits: RFC 6544 §10.1."""
-        if len(self._queue) > MAX_QUEUED:
-            return
-        self._queue += data
-        if len(self._queue) == len(data):
-            self._flush()
-
-    def _flush(self) -> None:
-        try:
-            sent = self._socket.send(self._queue)
-        except BlockingIOError:
-            sent = 0
-        except OSError:
-            self._writes.stop()  # the end is read, too
-            self._queue.clear()
-            return
-        del self._queue[:sent]
-        if self._queue:
-            self._writes.start(self._flush)
-        else:
-            self._writes.stop()
-
-    def close(self) -> None:
-        """Close the connection: RFC 6544 §8."""
-        for watcher in (self._reads, self._writes):
-            watcher.stop()
-            watcher.close()
-        self._socket.close()
 
 
 def _bound(host: str, kind: socket.SocketKind) -> socket.socket:

@@ -12,6 +12,8 @@ from typing import Final
 
 from p2psip.errors import LocalError, RemoteError
 from p2psip.net.clock import monotonic, wallclock
+from p2psip.net.media.dtls_flow import DtlsSettings
+from p2psip.net.media.ice_port import IcePlaces
 from p2psip.net.media.media_transport import MediaTransport
 from p2psip.net.media.rtp_ports import MediaPool
 from p2psip.net.phone.audio_codecs import CN, RED, audio_codec_first, type_beside, with_keys
@@ -25,8 +27,9 @@ from p2psip.rtp.payload.red import RedundantPayload, RedundantSender
 from p2psip.rtp.reorder import HOLD_SECONDS, ReorderBuffer
 from p2psip.rtp.session import RtpSession, Statistics
 from p2psip.rtp.voip_metrics import BurstMeter
-from p2psip.sdp.agreed_media import Agreed
-from p2psip.sdp.attributes import DEFAULT_PTIME
+from p2psip.sdp.agreed_media import FLOWS, Agreed
+from p2psip.sdp.attributes import DEFAULT_PTIME, direction
+from p2psip.sdp.dtls_transport import MID, DtlsTransport
 from p2psip.sdp.line import Origin, reaches
 from p2psip.sdp.offer_answer import (
     AgreedMedia,
@@ -42,6 +45,7 @@ from p2psip.sdp.session import MediaDescription, SessionDescription
 AudioHandler = Callable[[bytes, int], object]
 EventHandler = Callable[[HeardEvent, int], object]
 
+NOWHERE: Final = ("0.0.0.0", 9)  # of a line whose address comes by ICE.  Source: RFC 8839 §4.2.5
 WRAP: Final = 0xFFFFFFFF  # of timestamps
 TALKING: Final = 0.2  # s after which a talker who sends nothing is silent; RFC 3551 §4.2, a packet
 UPDATE: Final = 1.0  # s between descriptions of our background, of which the first may be lost
@@ -62,7 +66,9 @@ class AudioStream:
     our reports tell how we hear the peer (RFC 3611 §4.7), unless its description asks for other
     reports alone.  `ptime` is how many ms of audio we ask for in a packet (RFC 8866 §6.4).
     `direction` is what the next offer or answer asks for (RFC 8866 §6.7).  Where comfort noise was
-    agreed on, a pause of ours is told by it (RFC 3389 §5).  Raises NoPortsError.
+    agreed on, a pause of ours is told by it (RFC 3389 §5).  With `ice` the way to the peer is
+    looked for, from `connect` on, where the peer has ICE as well; with `dtls` too, a handshake on
+    it gives the keys of SRTP (RFC 5763 §5).  Raises NoPortsError.
     """
 
     def __init__(
@@ -80,12 +86,23 @@ class AudioStream:
         voip_metrics: bool = False,
         echo: bool = False,
         ptime: int | None = None,
+        ice: IcePlaces | None = None,
+        dtls: DtlsSettings | None = None,
     ) -> None:
-        receivers = self._on_rtp, self._on_rtcp, wake
         self._transport = transport = MediaTransport(
-            host, pool, *receivers, srtp=srtp, advertised=advertised, rtcp_mux=rtcp_mux
+            host,
+            pool,
+            self._on_rtp,
+            self._on_rtcp,
+            wake,
+            srtp=srtp,
+            advertised=advertised,
+            rtcp_mux=rtcp_mux,
+            ice=ice,
+            dtls=dtls,
         )
-        self.when_lost = transport.when_lost
+        self.when_lost, self.when_moved = transport.when_lost, transport.when_moved
+        self.connect = transport.connect
         self._host, self._codecs = transport.host, with_keys(codecs)
         self._on_audio, self._on_event, self._wake = on_audio, on_event, wake
         self._origin = Origin.at(self._host, int.from_bytes(os.urandom(4), "big"))
@@ -129,6 +146,11 @@ class AudioStream:
         return self._transport.is_encrypted
 
     @property
+    def is_by_ice(self) -> bool:
+        """Whether ICE chooses the way, since both sides have it: RFC 8839 §4.2.5."""
+        return self._transport.uses_ice
+
+    @property
     def is_ready(self) -> bool:
         """Whether what we send gets through, which may be later than the answer: RFC 8656 §11.1."""
         return self._transport.is_ready
@@ -162,16 +184,19 @@ class AudioStream:
             ssrc, self._order.next, packet_ms, session.rtt, HOLD_SECONDS, codec.name
         )
 
-    def offer(self) -> bytes:
-        """Write an offer, the first or a new one: RFC 3264 §5, §8."""
-        self._transport.offer()
+    def offer(self, *, restarts: bool = False) -> bytes:
+        """Write an offer, the first or a new one, which may restart ICE: RFC 3264 §5, §8."""
+        self._transport.offer(restarts=restarts)
         self._offered = make_offer(
             [self._line()], self._origin, self._host, previous=self._ours, remote=self._theirs
         )
         return bytes(self._offered)
 
     def answer(self, sdp: bytes) -> bytes:
-        """Answer an offer: RFC 3264 §6.  RemoteError(488) if nothing is in common."""
+        """Answer an offer: RFC 3264 §6.  RemoteError(488) if nothing is in common.
+
+        `connect` has to follow, once the answer is on its way.
+        """
         theirs = SessionDescription.parse(sdp)
         for _ in self._transport.answers(theirs):
             ours, agreed = make_answer(
@@ -189,6 +214,7 @@ class AudioStream:
         theirs = SessionDescription.parse(sdp)
         agreed = apply_answer(self._offered, theirs, [self._line()])
         self._settle(agreed, self._offered, theirs)
+        self.connect()
 
     def close(self) -> None:
         """Say goodbye (RFC 3550 §6.6) and give the ports back; a second time does nothing."""
@@ -200,14 +226,17 @@ class AudioStream:
 
     def _line(self) -> LocalMedia:
         line, ptime = self._transport.line, self._ptime
-        return LocalMedia("audio", self._codecs, line, self.direction, ptime=ptime)
+        mid = MID if isinstance(line, DtlsTransport) else None
+        return LocalMedia("audio", self._codecs, line, self.direction, mid=mid, ptime=ptime)
 
     def _settle(self, agreed: Agreed, ours: SessionDescription, theirs: SessionDescription) -> None:
         media = accepted(agreed, "audio")
         if media is None or not media.codecs:
             raise RemoteError("Not Acceptable Here", 488)
         line, media = theirs.media[agreed.index(media)], audio_codec_first(media)
-        if media.remote is not None and not reaches(self._host, media.remote[0]):
+        if self._transport.is_by_ice(line, theirs):
+            media = _by_ice(media, line, theirs)
+        elif media.remote is not None and not reaches(self._host, media.remote[0]):
             raise RemoteError("Not Acceptable Here", 488)
         if media.remote_rtcp is not None and not reaches(self._host, media.remote_rtcp[0]):
             media = replace(media, remote_rtcp=None)  # the call goes on without reports
@@ -236,7 +265,7 @@ class AudioStream:
         self._media, self._ours, self._theirs = media, ours, theirs
         self._noise = type_beside(media, CN) if media.sends else None
         self._red = type_beside(media, RED)
-        self._transport.settle(media)
+        self._transport.settle(media, line, theirs)
         # RFC 3711 §3.4 [first-size-with-srtcp] [sizes-with-srtcp]
         self._session.reporter.count_below(self._transport.report_octets)
         self._wake()
@@ -390,6 +419,13 @@ class AudioStream:
         self._tell_events(self._heard_keys.tick(now))
         for report in self._session.tick(now):
             self._transport.send_rtcp(report)
+
+
+def _by_ice(media: AgreedMedia, line: MediaDescription, session: SessionDescription) -> AgreedMedia:
+    """The same, of a line whose address ICE finds, and the description may not know yet."""
+    # RFC 8839 §4.2.5 [nowhere-is-no-mismatch] [names-are-no-mismatch]
+    held = not FLOWS[direction(line, session)][1]
+    return replace(media, remote=media.remote or NOWHERE, held=held)
 
 
 def _may_tell_metrics(theirs: SessionDescription, line: MediaDescription) -> bool:

@@ -80,6 +80,7 @@ class Call:
             lambda payload, timestamp: self.on_audio(payload, timestamp), self._heard_event
         )
         self._audio.when_lost(lambda error: self.hangup())
+        self._audio.when_moved(self._tell_address)
         driver.machines.append(self._audio)
         self._sip: Signalling | None = None
         self._answer = b""
@@ -120,8 +121,13 @@ class Call:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether the audio is encrypted, by keys of the signalling: RFC 4568 §5.1."""
+        """Whether the audio is encrypted: RFC 4568 §5.1, or RFC 5763 §5 by DTLS."""
         return self._audio.encrypted
+
+    @property
+    def is_by_ice(self) -> bool:
+        """Whether both sides have ICE, so that it chooses the way of the audio: RFC 8839 §4.2.5."""
+        return self._audio.is_by_ice
 
     @property
     def codec(self) -> Codec | None:
@@ -156,6 +162,7 @@ class Call:
         if not isinstance(sip, IncomingCall):
             raise LocalError("only a call that comes in can be answered")
         self._driver.run(sip.accept, self._answer, monotonic())
+        self._audio.connect()
         self.wait_answered(timeout)
 
     def reject(self, status: int = 486, reason: str = "Busy Here") -> None:
@@ -182,18 +189,32 @@ class Call:
         if not self.is_up:
             return
         before = self._audio.direction
+        # RFC 8839 §4.4.1.1.1 [hold-is-no-address]
         self._audio.direction = "sendonly" if on else "sendrecv"
-        self._reoffered = AsyncResult()
-        self._driver.run(self._signalling.reinvite, self._audio.offer(), monotonic())
         try:
-            result_of(self._reoffered, timeout, "no answer to the new offer")
+            self._reoffer(timeout)
         except RemoteError:
             self._audio.direction = before
             raise
 
+    def _reoffer(self, timeout: float, *, restarts: bool = False) -> None:
+        self._reoffered = AsyncResult()
+        offer = self._audio.offer(restarts=restarts)
+        self._driver.run(self._signalling.reinvite, offer, monotonic())
+        result_of(self._reoffered, timeout, "no answer to the new offer")
+
     def resume(self, timeout: float = 30.0) -> None:
         """Take the other side off hold, as `hold` put it there: RFC 3264 §8.4."""
         self.hold(False, timeout)
+
+    def restart_ice(self, timeout: float = 30.0) -> None:
+        """Look for a way to the other side anew, and wait until it has agreed: RFC 8445 §9.
+
+        Audio goes by the old way meanwhile.  Does nothing unless the call is up, or without ICE.
+        Raises RemoteError with the SIP status if the other side refuses, TimeoutError.
+        """
+        if self.is_up and self.is_by_ice:
+            self._reoffer(timeout, restarts=True)
 
     def transfer(self, target: "str | Call", timeout: float = 60.0) -> None:
         """Have the other side call `target`, a URI or the peer of another call of ours.
@@ -305,6 +326,11 @@ class Call:
         self._end("replaced", RemoteError("Request Terminated", 487))
         self.on_transferred(other)
 
+    def _tell_address(self) -> None:
+        """Offer the address that ICE has chosen: RFC 8839 §4.3.4."""
+        if not self.is_over:
+            self._driver.run(self._signalling.reinvite, self._audio.offer(), monotonic())
+
     @property
     def _signalling(self) -> Signalling:
         if self._sip is None:
@@ -400,7 +426,9 @@ class _CallEvents(CallHandler):
         self._call._end(reason, RemoteError(reason, 487))
 
     def on_offer(self, call: Signalling, sdp: bytes | None, now: float) -> bytes:
-        return self._call._audio.offer() if sdp is None else self._call._audio.answer(sdp)
+        audio = self._call._audio
+        # RFC 8839 §7.5 [no-offer-restarts]
+        return audio.offer(restarts=True) if sdp is None else audio.answer(sdp)
 
     def on_answer(self, call: Signalling, sdp: bytes, now: float) -> None:
         try:
@@ -412,7 +440,8 @@ class _CallEvents(CallHandler):
             self._call._reoffered.set(None)
 
     def on_confirmed(self, call: Signalling, now: float) -> None:
-        """Do nothing: the new session is in force already: §14.2."""
+        """Look for a way to the peer, if it is another one; the session is in force: §14.2."""
+        self._call._audio.connect()
 
     def on_alive(self, call: Signalling, now: float) -> None:
         """Do nothing: a script has time limits of its own."""

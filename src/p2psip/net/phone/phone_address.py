@@ -10,8 +10,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+import gevent
+
 from p2psip.net.driver import SipDriver
 from p2psip.net.local_network import LocalNetwork
+from p2psip.net.media.ice_port import IcePlaces
 from p2psip.net.media.port_pool import PortPool
 from p2psip.net.media.prepared_ports import MappedSocket, PreparedPorts
 from p2psip.net.media.relayed_ports import Relays
@@ -24,11 +27,25 @@ log: Final = logging.getLogger(__name__)
 
 
 class PhoneAddress:
-    """The addresses of one phone, of which `beside` is the host of the other family, if any."""
+    """The addresses of one phone, of which `beside` is the host of the other family, if any.
 
-    def __init__(self, host: str, pool: PortPool, beside: str | None = None) -> None:
+    With `ice` its media has those of a relay beside all others, and those of TCP with `ice_tcp`.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        pool: PortPool,
+        beside: str | None = None,
+        *,
+        ice: bool = False,
+        ice_tcp: bool = False,
+    ) -> None:
         self._host, self._network, self._pool = host, LocalNetwork(host, beside=beside), pool
+        self._beside, self._ice, self._ice_tcp = beside, ice, ice_tcp
         self._prepared = PreparedPorts(pool, host, spare=1)
+        # Without ICE a stream has one pair of ports, by a relay or not.
+        self._relayed = PreparedPorts(pool, host, spare=1) if ice else self._prepared
         self._on_moved: Callable[[HostPort], object] = lambda address: None
         self._asked: PublicAddress | None = None
         self._relays: Relays | None = None
@@ -45,11 +62,14 @@ class PhoneAddress:
         self._on_moved = on_moved
         if turn is not None:
             uri, password = turn
-            self._relays = Relays(uri, password, self._network, self._prepared, self._without_relay)
+            self._relays = Relays(uri, password, self._network, self._relayed, self._without_relay)
         if stun:
             self._asked = PublicAddress(driver.udp, stun, self)
-        if stun or turn is not None:
-            self._prepared.ready.wait(SERVER_SECONDS)
+        awaited = [self._relayed] if turn is not None else []
+        if stun and (self._ice or turn is None):
+            awaited.append(self._prepared)
+        if awaited:
+            gevent.wait([ports.ready for ports in awaited], SERVER_SECONDS)
 
     def media(self, peer: str) -> tuple[str, str, MediaPool]:
         """The host to bind, the one to tell, and the ports to take, for the media of a peer."""
@@ -60,6 +80,19 @@ class PhoneAddress:
         pool = self._pool if is_inside else self._prepared
         return self._host, self._network.host_for((peer,)), pool
 
+    def ice_places(self, peer: str) -> IcePlaces | None:
+        """Where the media of a peer may reach us by ICE, None without."""
+        if not self._ice:
+            return None
+        is_inside = self._network.is_inside((peer,))
+        places: list[tuple[str, MediaPool]] = [(self._host, self._prepared)]
+        if self._relays is not None:  # the first is for peers without ICE
+            places.insert(1 if is_inside else 0, (self._host, self._relayed))
+        if self._beside is not None:
+            is_other = self._network.beside((peer,)) is not None
+            places.insert(0 if is_other else len(places), (self._beside, self._pool))
+        return IcePlaces(places, is_inside, self._ice_tcp)
+
     def close(self) -> None:
         """Ask no more, and close the ports that wait for calls."""
         if self._asked is not None:
@@ -67,6 +100,7 @@ class PhoneAddress:
         if self._relays is not None:
             self._relays.close()
         self._prepared.close()
+        self._relayed.close()
 
     def _without_relay(self, reason: str) -> None:
         log.warning("calls go without a relay: %s", reason)
@@ -78,7 +112,7 @@ class PhoneAddress:
         log.info("our public address is %s:%d", *address)
         self._network.external = address[0]
         self._on_moved(address)
-        if self._relays is None:
+        if self._relays is None or self._ice:
             self._prepared.use(partial(MappedSocket, server=server))
 
     def on_silence(self, server: HostPort) -> None:

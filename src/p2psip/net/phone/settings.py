@@ -47,7 +47,9 @@ class NetworkSettings:
     reaches a registrar such as "sip:192.0.2.7:5061;transport=tls" by it.  The servers `stun`,
     (host, port) each, are asked where peers outside the local network reach us (RFC 8489 §2): the
     first answer is waited for, up to three seconds.  `turn`, a URI and a password, is a server that
-    the audio of such peers goes through (RFC 8656 §3).
+    the audio of such peers goes through (RFC 8656 §3).  With `ice` a call's audio goes by the best
+    of all these ways that works, where the other side has ICE too (RFC 8839 §4.2.5), and with
+    `ice_tcp` by connections as well (RFC 6544 §4.1), at ports of their own.
     """
 
     listen: HostPort = ("127.0.0.1", 0)
@@ -57,6 +59,8 @@ class NetworkSettings:
     tls_port: int = 0
     stun: Sequence[HostPort] = ()
     turn: tuple[str, str] | None = field(default=None, repr=False)
+    ice: bool = False
+    ice_tcp: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,17 +69,20 @@ class CallSettings:
 
     `codecs` are names as `audio_codec` reads them, the preferred one first, and `ptime` the ms of
     audio that a packet to us had better have (RFC 8866 §6.4).  SRTP is used where it is offered
-    (RFC 4568); with `srtp` it is offered, and nothing else.  RTP and RTCP share a port where the
-    peer offers that (RFC 5761 §5.1), and with `rtcp_mux` where it agrees.  With `voip_metrics`
-    peers are told how we hear them (RFC 3611 §4.7).  With `echo` our own audio is heard where a
-    reflector sends it back, which is dropped as a loop otherwise (RFC 3550 §8.2).  A call rings for
-    `answer_timeout` seconds.  `info_packages` are the Info Packages that `Call.on_info` understands
-    (RFC 6086 §5.2.2).  `user_agent` names our software to the peer (RFC 3261 §20.41).
+    (RFC 4568); with `srtp` it is offered, and nothing else.  With `dtls` keys come by a handshake,
+    as those of browsers do (RFC 5763 §5): that is offered and nothing else, and needs ICE.  RTP and
+    RTCP share a port where the peer offers that (RFC 5761 §5.1), and with `rtcp_mux` where it
+    agrees.  With `voip_metrics` peers are told how we hear them (RFC 3611 §4.7).  With `echo` our
+    own audio is heard where a reflector sends it back, which is dropped as a loop otherwise (RFC
+    3550 §8.2).  A call rings for `answer_timeout` seconds.  `info_packages` are the Info Packages
+    that `Call.on_info` understands (RFC 6086 §5.2.2).  `user_agent` names our software to the peer
+    (RFC 3261 §20.41).
     """
 
     codecs: Sequence[str] = ("PCMU", "PCMA")
     ptime: int | None = None
     srtp: bool = False
+    dtls: bool = False
     rtcp_mux: bool = False
     voip_metrics: bool = False
     echo: bool = False

@@ -14,8 +14,9 @@ from gevent.event import Event
 
 from p2psip.errors import RemoteError
 from p2psip.nat.demultiplexing import DatagramKind, kind_of
-from p2psip.nat.ice import IceAgent, IceDatagram, IceState
+from p2psip.nat.ice import IceAgent, IceState
 from p2psip.nat.ice_candidate import HostPort, IceCandidate
+from p2psip.nat.ice_connections import IceDatagram
 from p2psip.nat.ice_credentials import IceCredentials
 from p2psip.nat.stun import StunMessage
 from p2psip.net.dtls import DtlsEnd, DtlsIdentity

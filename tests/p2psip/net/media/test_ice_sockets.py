@@ -78,7 +78,7 @@ def test_agents_meet_by_what_they_may_use(opened, is_tcp):
     assert wait_until(lambda: _answered(both), PATIENCE)
     both[1][0].close()
     assert wait_until(lambda: not made.connections, PATIENCE)
-    assert both[1][0].connections == {} and both[1][0]._listeners == []
+    assert both[1][0].connections == {} and both[1][0]._bound == []
 
 
 def _answered(both):
@@ -132,13 +132,13 @@ def test_what_a_peer_does_not_read_is_lost_beyond_a_limit(opened, monkeypatch):
     (made, _), (_, media) = both
     (connection,) = made.connections.values()
     count = 0
-    while len(connection._queue) <= 20_000:  # nobody reads while nobody waits
+    while connection.waiting <= 20_000:  # nobody reads while nobody waits
         made.send(b"\x80%08d" % count + bytes(5000))
         count += 1
     made.send(b"\x80 lost" + bytes(5000))
     for number in range(count):
         assert media.get(timeout=PATIENCE)[:9] == b"\x80%08d" % number
-    assert wait_until(lambda: not connection._queue, PATIENCE)
+    assert wait_until(lambda: not connection.waiting, PATIENCE)
     exchange(*both)
 
 
