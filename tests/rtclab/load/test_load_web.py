@@ -23,7 +23,7 @@ from rtclab.load.clients.datagrams import AT_ONCE, Batch, QuickBatch, best_batch
 from rtclab.load.clients.endpoint import MOST_REDIRECTS, Endpoint
 from rtclab.load.clients.endpoint import TOKEN as TOKEN_VARIABLE
 from rtclab.load.clients.rtp_lines import HeardLine
-from rtclab.load.clients.whep import Viewers
+from rtclab.load.clients.whep import viewers
 from rtclab.load.figures.tally import FIRST_PACKET, FIRST_VIDEO, SETUP, State, Tally
 from rtmplite.errors import LocalError, RemoteError
 from rtmplite.live.streams import Registry
@@ -155,14 +155,14 @@ def test_a_datagram_that_is_read_late_has_come_when_it_came():
 @contextmanager
 def viewing(url, count=1):
     """Begin viewers of a URL, and end them; give their tallies."""
-    viewers = Viewers(url.replace("http:", "whep:"), None)
+    crowd = viewers(url.replace("http:", "whep:"), None)
     tallies = [Tally(f"client_{number}") for number in range(count)]
-    clients = [gevent.spawn(viewers.viewer(n), tally) for n, tally in enumerate(tallies)]
+    clients = [gevent.spawn(crowd.client(n), tally) for n, tally in enumerate(tallies)]
     try:
         yield tallies
     finally:
         gevent.killall(clients)
-        viewers.close()
+        crowd.close()
 
 
 def until(condition):
@@ -228,6 +228,36 @@ def test_nobody_there_is_a_refusal_of_the_connection():
         assert "refused" in tallies[0].reason
 
 
+def test_publishers_send_pictures_with_their_sets_and_sound():
+    """Each has a stream of its own, which begins with a key frame and goes with its publisher."""
+    registry = Registry()
+    with web_server(registry=registry) as root, publishing(f"{root}/live/cam{{}}/whip", 2) as seen:
+        until(lambda: all(each.state is State.CONNECTED for each in seen))
+        until(lambda: all(each.frames > 5 for each in seen))
+        assert all(each.packets > each.frames and each.key_frames for each in seen)
+        players = [Shown(registry, f"cam{number}") for number in range(2)]
+        until(lambda: all(each.sounds > 3 and each.pictures > 3 for each in players))
+        assert all(is_key_frame(each.first) for each in players)
+        assert all(each.stamps == sorted(each.stamps) and each.stamps for each in players)
+    until(lambda: all(registry.find("live", f"cam{number}") is None for number in range(2)))
+
+
+@pytest.mark.parametrize("line", [b"m=video", b"m=audio"])
+def test_a_server_that_refuses_a_line_is_no_place_to_publish(line):
+    """The answer is that of our own server, with a port of zero."""
+
+    def refusing(application):
+        def serve(environ, start):
+            body = b"".join(application(environ, start))
+            return [re.sub(line + rb" \d+", line + b" 0", body)]
+
+        return serve
+
+    with web_server(refusing) as root, publishing(f"{root}/live/cam/whip") as seen:
+        until(lambda: seen[0].state is State.FAILED)
+        assert seen[0].refused and seen[0].reason.startswith("The answer takes no ")
+
+
 def test_a_server_that_is_slow_at_goodbyes_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(crew, "GOODBYES", 0.01)
     began, over = Event(), Event()
@@ -289,7 +319,7 @@ def test_a_token_stands_before_the_host_or_in_the_environment(monkeypatch):
 @pytest.mark.parametrize("url", ["whep:///x", "whep://127.0.0.1:99999/x", "whep://[::1/x"])
 def test_a_url_without_a_place_is_an_error_before_anything_is_sent(url):
     with pytest.raises((LocalError, ValueError)):
-        Viewers(url, None).viewer(0)
+        viewers(url, None).client(0)
 
 
 def test_a_redirection_is_followed_and_the_token_stays_with_its_host():

@@ -10,16 +10,9 @@ asked for again, so that loss is that of the network.
 import os
 import ssl
 import time
-from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import replace
 from typing import Final
 
-from gevent import socket
-
-from p2psip.errors import RemoteError as SipRemoteError
 from p2psip.nat.demultiplexing import DatagramKind, is_rtcp, kind_of
-from p2psip.net.dtls import DtlsIdentity
 from p2psip.rtp.rtcp import (
     Pli,
     ReceiverReport,
@@ -30,14 +23,11 @@ from p2psip.rtp.rtcp import (
     parse_readable,
 )
 from p2psip.sdp.jsep import BrowserAnswer
-from p2psip.sdp.session import Attribute, SessionDescription
 from rtclab.load.clients.browser_flow import BrowserFlow
-from rtclab.load.clients.client import Work, note_failure, own_url
-from rtclab.load.clients.datagrams import HEAD, Batch, Rounds
-from rtclab.load.clients.endpoint import Endpoint
+from rtclab.load.clients.browsers import BrowserCrowd
+from rtclab.load.clients.datagrams import HEAD, Batch
 from rtclab.load.clients.rtp_lines import HeardLine, heard_lines
 from rtclab.load.figures.tally import AUDIO, FIRST_AUDIO, FIRST_PACKET, FIRST_VIDEO, VIDEO, Tally
-from rtmplite.errors import RemoteError
 from rtmplite.net.clock import now
 
 RTP: Final = 128  # the least first octet: RFC 7983 §7
@@ -67,65 +57,17 @@ a=rtcp-mux
 """.encode()
 
 
-class Viewers:
-    """The viewers of one process, which share a certificate and the rounds of reading."""
-
-    def __init__(self, url: str, tls: ssl.SSLContext | None) -> None:
-        self._url, self._tls = url, tls
-        self._identity, self._rounds = DtlsIdentity(), Rounds()
-
-    def viewer(self, number: int) -> Work:
-        """Play; all clients the same unless the URL has `{}`."""
-        endpoint = Endpoint(own_url(self._url, number, each=False), self._tls)
-        return lambda tally: self._view(endpoint, tally)
-
-    def close(self) -> None:
-        """End the rounds."""
-        self._rounds.close()
-
-    def _view(self, endpoint: Endpoint, tally: Tally) -> None:
-        tally.begin(now())
-        try:
-            with closing(BrowserFlow(self._identity, self._rounds, own_address(endpoint))) as flow:
-                offer = flow.end().offer(SessionDescription.parse(OFFER), NAMED)
-                session = endpoint.begin(bytes(offer))
-                try:
-                    answer = BrowserAnswer.read(session.answer)
-                    viewer = Viewer(flow, heard_lines(answer.lines), tally)
-                    flow.connect(answer, viewer.take)
-                    tally.connect(now())
-                    viewer.watch()
-                finally:
-                    endpoint.end(session)
-        except SipRemoteError as error:
-            tally.fail(error.reason, refused=error.status == 488)
-        except RemoteError as error:
-            tally.fail(error.description, refused=True)
-        except OSError as error:
-            note_failure(tally, error)
-
-
-# Names for the lines, and nothing about rates, which viewers leave to the server.
-NAMED: Final = tuple(
-    replace(line, attributes=(Attribute("mid", str(number)),))
-    for number, line in enumerate(SessionDescription.parse(OFFER).media)
-)
-
-
-def own_address(endpoint: Endpoint) -> str:
-    """Our address on the way to a server."""
-    family, kind, _, _, address = socket.getaddrinfo(*endpoint.host, 0, socket.SOCK_DGRAM)[0]
-    with socket.socket(family, kind) as probe:
-        probe.connect(address)
-        return str(probe.getsockname()[0])
+def viewers(url: str, tls: ssl.SSLContext | None) -> BrowserCrowd:
+    """Make the viewers of one process."""
+    return BrowserCrowd(url, tls, OFFER, Viewer)
 
 
 class Viewer:
     """One viewer that is connected: what it counts and reports."""
 
-    def __init__(self, flow: BrowserFlow, lines: Sequence[HeardLine], tally: Tally) -> None:
+    def __init__(self, flow: BrowserFlow, answer: BrowserAnswer, tally: Tally) -> None:
         self._flow, self._tally = flow, tally
-        self._lines = lines
+        self._lines = lines = heard_lines(answer.lines)
         self._by_second = {
             marker | number: line for line in lines for number in line.types for marker in (0, 128)
         }
@@ -135,7 +77,7 @@ class Viewer:
         self._report_at = now() + REPORTS / 2
         self._ask_at = now() + ASKS
 
-    def watch(self) -> None:
+    def act(self) -> None:
         """Report until the server ends it."""
         flow = self._flow
         while not flow.over.is_set():
@@ -148,7 +90,6 @@ class Viewer:
                 self._ask_at = at + ASKS if self._ask() else float("inf")
             due = min(flow.deadline, self._report_at, self._ask_at)
             flow.over.wait(max(0.001, due - now()))
-        self._tally.fail(flow.reason, refused=flow.told)
 
     def take(self, batch: Batch) -> None:
         """Count what has come, in a run."""
