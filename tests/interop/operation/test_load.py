@@ -48,6 +48,40 @@ class Load(Process):
         return self.figures()
 
 
+class SecureFront(NginxRtmp):
+    """nginx as the proxy with TLS before the HTTP of a gateway."""
+
+    config = Template("""\
+daemon off;
+worker_processes 1;
+pid nginx.pid;
+error_log stderr notice;
+events { worker_connections 256; }
+http {
+    access_log off;
+    client_body_temp_path body;
+    proxy_temp_path proxied;
+    server {
+        listen 127.0.0.1:$port ssl;
+        ssl_certificate $certificate;
+        ssl_certificate_key $key;
+        location / { proxy_pass http://$behind; }
+    }
+}
+""")
+
+    def __init__(self, folder: Path, behind: str) -> None:
+        """With a certificate that nobody has signed."""
+        made = certificate(folder / "tls")
+        values = {"behind": behind, "certificate": made.file, "key": made.key}
+        self.config = Template(self.config.safe_substitute(values))
+        super().__init__(folder)
+
+    def endpoint(self, kind: str, name: str) -> str:
+        """Where a load publishes or plays a stream."""
+        return f"{kind}s://127.0.0.1:{self.port}/live/{name}/{kind}"
+
+
 class SmallNginx(NginxRtmp):
     """It may have few connections, its listener and one of its own included."""
 
@@ -236,3 +270,34 @@ def test_viewers_by_whep_of_aiortc(start):
     found = load.end()
     heard(found, 2)
     assert len(server.told("begun")) == len(server.told("ended")) == 2
+
+
+@pytest.mark.needs("nginx")
+def test_publishers_and_viewers_by_tls_meet_at_our_gateway(start, gateway):
+    """Each publisher has a stream of its own; both kinds end their sessions by TLS, too."""
+    running = gateway(*WEBRTC)
+    front = start(SecureFront, running.listeners["http"])
+    words = ["-n", "2", "--insecure", "--bit-rate", "100k"]
+    publish = start(Load, front.endpoint("whip", "cam{}"), *words, "--workers", "2")
+    publish.shows(r"connected\(2\)(.*\n)+  packets: total [1-9]")
+    play = start(Load, front.endpoint("whep", "cam{}"), *words)
+    play.shows(r"connected\(2\)(.*\n)+  first picture: (.*\n)+  first sound: ")
+    running.wait_status({"browsers": 4})
+    heard(play.end(), 2)
+    found = publish.end()
+    heard(found, 2)
+    assert all(each["frames"] and each["key_frames"] for each in found["clients"])
+    running.wait_status({"browsers": 0})
+    assert running.output.count('reason="ended by the client"') == 4
+
+
+def test_a_publisher_by_whip_is_decoded_by_aiortc(start):
+    """Each made picture is one, and half a second of sound is heard again and again."""
+    server = start(WebRtcServer)
+    load = start(Load, f"whip://{server.address}/whip", "-n", "1")
+    load.shows(r"connected\(1\)")
+    pictures, sounds = FPS, 2
+    server.wait_until(lambda: len(server.told("number")) > pictures, what="decoded pictures")
+    server.wait_until(lambda: len(server.told("pitch")) > sounds, what="decoded sound")
+    heard(load.end(), 1)
+    assert len(server.told("begun")) == len(server.told("ended")) == 1

@@ -1,6 +1,7 @@
-"""Viewers by WHEP: what they count, and what they say of a server that refuses or leaves them."""
+"""Viewers by WHEP, publishers by WHIP: what they count, and what they say of a server's refusal."""
 
 import random
+import re
 import socket
 import time
 from contextlib import contextmanager
@@ -18,14 +19,18 @@ from p2psip.sdp.session import Attribute, MediaDescription
 from p2psip.srtp.srtp import SrtpSender
 from p2psip.srtp.stream import SrtpStream
 from p2psip.srtp.suites import AES_CM_128_HMAC_SHA1_80
+from rtclab.command_line.arguments import ConfigError
 from rtclab.load import crew
 from rtclab.load.clients.datagrams import AT_ONCE, Batch, QuickBatch, best_batch, opened
 from rtclab.load.clients.endpoint import MOST_REDIRECTS, Endpoint
 from rtclab.load.clients.endpoint import TOKEN as TOKEN_VARIABLE
 from rtclab.load.clients.rtp_lines import HeardLine
 from rtclab.load.clients.whep import viewers
+from rtclab.load.clients.whip import publishers
+from rtclab.load.command import run
 from rtclab.load.figures.tally import FIRST_PACKET, FIRST_VIDEO, SETUP, State, Tally
 from rtmplite.errors import LocalError, RemoteError
+from rtmplite.flv.video import is_key_frame, is_sequence_header
 from rtmplite.live.streams import Registry
 from rtmplite.net.clock import now
 
@@ -153,9 +158,8 @@ def test_a_datagram_that_is_read_late_has_come_when_it_came():
 
 
 @contextmanager
-def viewing(url, count=1):
-    """Begin viewers of a URL, and end them; give their tallies."""
-    crowd = viewers(url.replace("http:", "whep:"), None)
+def meeting(crowd, count):
+    """Begin so many clients, and end them; give their tallies."""
     tallies = [Tally(f"client_{number}") for number in range(count)]
     clients = [gevent.spawn(crowd.client(n), tally) for n, tally in enumerate(tallies)]
     try:
@@ -163,6 +167,39 @@ def viewing(url, count=1):
     finally:
         gevent.killall(clients)
         crowd.close()
+
+
+def viewing(url, count=1):
+    """Viewers of a URL."""
+    return meeting(viewers(url.replace("http:", "whep:"), None), count)
+
+
+def publishing(url, count=1):
+    """Publishers, of a low bit rate."""
+    crowd = publishers(url.replace("http:", "whip:"), None, 100_000.0, video=True)
+    return meeting(crowd, count)
+
+
+class Shown:
+    """What comes of a stream, from its beginning."""
+
+    def __init__(self, registry, name):
+        self.name, self.sounds, self.pictures = name, [], []
+        self.ended = False
+        registry.on_begin.append(self._begun)
+
+    def _begun(self, live, now):
+        if live.name == self.name:
+            live.tap(self)
+
+    def write(self, type_id, timestamp, payload, now):
+        if type_id == 8:
+            self.sounds.append(timestamp)
+        elif type_id == 9 and not is_sequence_header(payload):
+            self.pictures.append((timestamp, payload))
+
+    def end(self, now):
+        self.ended = True
 
 
 def until(condition):
@@ -231,15 +268,17 @@ def test_nobody_there_is_a_refusal_of_the_connection():
 def test_publishers_send_pictures_with_their_sets_and_sound():
     """Each has a stream of its own, which begins with a key frame and goes with its publisher."""
     registry = Registry()
+    shown = [Shown(registry, f"cam{number}") for number in range(2)]
     with web_server(registry=registry) as root, publishing(f"{root}/live/cam{{}}/whip", 2) as seen:
-        until(lambda: all(each.state is State.CONNECTED for each in seen))
-        until(lambda: all(each.frames > 5 for each in seen))
-        assert all(each.packets > each.frames and each.key_frames for each in seen)
-        players = [Shown(registry, f"cam{number}") for number in range(2)]
-        until(lambda: all(each.sounds > 3 and each.pictures > 3 for each in players))
-        assert all(is_key_frame(each.first) for each in players)
-        assert all(each.stamps == sorted(each.stamps) and each.stamps for each in players)
-    until(lambda: all(registry.find("live", f"cam{number}") is None for number in range(2)))
+        until(lambda: all(len(each.pictures) > 5 and len(each.sounds) > 5 for each in shown))
+        for each in seen:
+            assert each.state is State.CONNECTED and each.key_frames
+            assert each.packets > each.frames > 5
+        for each in shown:
+            times = [at for at, _ in each.pictures]
+            assert is_key_frame(each.pictures[0][1])
+            assert times == sorted(set(times)) and each.sounds == sorted(set(each.sounds))
+    until(lambda: all(each.ended for each in shown))
 
 
 @pytest.mark.parametrize("line", [b"m=video", b"m=audio"])
@@ -256,6 +295,20 @@ def test_a_server_that_refuses_a_line_is_no_place_to_publish(line):
     with web_server(refusing) as root, publishing(f"{root}/live/cam/whip") as seen:
         until(lambda: seen[0].state is State.FAILED)
         assert seen[0].refused and seen[0].reason.startswith("The answer takes no ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-n", "2"), "needs {} in the URL"),
+        (("--ramp", "9/1"), "needs {} in the URL"),
+        (("--file", "film.flv"), "no --file"),
+        (("--play",), "whip cannot play; it can publish"),
+    ],
+)
+def test_what_whip_cannot_do_is_said_before_anything_is_sent(words, said):
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        run(["whip://127.0.0.1:9/live/cam/whip", *words])
 
 
 def test_a_server_that_is_slow_at_goodbyes_is_not_waited_for(monkeypatch):
