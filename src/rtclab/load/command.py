@@ -46,6 +46,7 @@ from rtmplite.rtmp.client import Target
 MODES: Final = {
     "rtmp": ("play", "publish"),
     "rtmps": ("play", "publish"),
+    "rtmpt": ("play", "publish"),
     "rtmfp": ("play", "publish"),
     "http": ("play",),
     "https": ("play",),
@@ -144,7 +145,7 @@ def _maker(options: argparse.Namespace, mode: str, after: ExitStack) -> Callable
     def make(number: int) -> Work:
         if mode == "publish":
             return streams.publisher(url, tls, _media(options), number)
-        if url.partition(":")[0] in ("rtmp", "rtmps", "rtmfp"):
+        if url.partition(":")[0] in ("rtmp", "rtmps", "rtmpt", "rtmfp"):
             return streams.player(url, tls, number)
         return flv.player(url, tls, number)
 

@@ -150,12 +150,21 @@ def stage(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stage")
     made = certificate(folder / "tls")
     words = ["--rtmfp", "127.0.0.1:0", "--http", "127.0.0.1:0"]
-    words += ["--rtmps", "127.0.0.1:0", "--tls-cert", made.file, "--tls-key", made.key]
+    words += [
+        "--rtmpt",
+        "127.0.0.1:0",
+        "--rtmps",
+        "127.0.0.1:0",
+        "--tls-cert",
+        made.file,
+        "--tls-key",
+        made.key,
+    ]
     with Server(folder / "server", *words) as server:
         yield server
 
 
-@pytest.mark.parametrize("scheme", ["rtmps", "rtmfp", "http", "ws"])
+@pytest.mark.parametrize("scheme", ["rtmps", "rtmpt", "rtmfp", "http", "ws"])
 def test_players_reach_our_server_by_each_of_its_protocols(start, stage, scheme):
     name = f"by_{scheme}"
     url = stage.url(name, scheme if scheme != "ws" else "http")

@@ -1,4 +1,4 @@
-"""Players and publishers by RTMP, RTMPS and RTMFP: rtmplite's own client.
+"""Players and publishers by RTMP, RTMPS, RTMPT and RTMFP: rtmplite's own client.
 
 Own design: messages are counted as they come, and nothing is decoded.
 """
