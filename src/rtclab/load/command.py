@@ -176,7 +176,8 @@ def _browsers(
 
 
 def _tls(options: argparse.Namespace) -> ssl.SSLContext | None:
-    if options.url.partition(":")[0] in SECURE or "transport=tls" in options.url:
+    by_tls = re.search(r";transport=(tls|wss)\b", options.url, re.IGNORECASE)
+    if options.url.partition(":")[0] in SECURE or by_tls:
         return client_context(insecure=options.insecure)
     return None
 

@@ -205,12 +205,16 @@ def test_an_echo_of_sipp_tells_delay_and_loss(start):
 
 
 @pytest.mark.needs("kamailio")
-@pytest.mark.parametrize("transport", ["udp", "tcp"])
-def test_phones_register_at_kamailio(start, transport, monkeypatch):
+@pytest.mark.parametrize("transport", ["udp", "tcp", "ws", "wss"])
+def test_phones_register_at_kamailio(start, tmp_path, transport, monkeypatch):
     monkeypatch.setenv("SIP_PASSWORD", "secret")
-    kamailio = start(Kamailio, {f"user{n}": "secret" for n in range(3)})
-    url = f"sip:user{{}}@{kamailio.address};transport={transport}"
-    load = start(Load, url, "--register", "-n", "4")
+    by_web, tls = transport in ("ws", "wss"), None
+    if transport == "wss":
+        tls = certificate(tmp_path / "tls")
+    kamailio = start(Kamailio, {f"user{n}": "secret" for n in range(3)}, tls=tls, web=by_web)
+    port = kamailio.port + (transport == "wss")
+    url = f"sip:user{{}}@127.0.0.1:{port};transport={transport}"
+    load = start(Load, url, "--register", "-n", "4", "--insecure")
     load.shows(r"completed\(3\).* failed\(1\)")
     found = load.end()
     assert [each["state"] for each in found["clients"]] == ["completed"] * 3 + ["failed"]
