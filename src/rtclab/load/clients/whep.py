@@ -25,12 +25,12 @@ from p2psip.rtp.rtcp import (
 from p2psip.sdp.jsep import BrowserAnswer
 from rtclab.load.clients.browser_flow import BrowserFlow
 from rtclab.load.clients.browsers import BrowserCrowd
-from rtclab.load.clients.datagrams import HEAD, Batch
+from rtclab.load.clients.datagrams import Batch, Head
+from rtclab.load.clients.line_count import HEAD, RTP
 from rtclab.load.clients.rtp_lines import HeardLine, heard_lines
 from rtclab.load.figures.tally import AUDIO, FIRST_AUDIO, FIRST_PACKET, FIRST_VIDEO, VIDEO, Tally
 from rtmplite.net.clock import now
 
-RTP: Final = 128  # the least first octet: RFC 7983 §7
 MOST_SOURCES: Final = 16  # whose reports are kept
 REPORTS: Final = 5.0  # s between two reports, of which the half is drawn
 ASKS: Final = 1.0  # s until a key frame is asked for, and asked for again
@@ -71,6 +71,10 @@ class Viewer:
         self._by_second = {
             marker | number: line for line in lines for number in line.types for marker in (0, 128)
         }
+        self._counts = [
+            line.count if (line := self._by_second.get(second)) is not None else None
+            for second in range(256)
+        ]
         self._ssrc = int.from_bytes(os.urandom(4), "big")
         self._name = os.urandom(9).hex()
         self._reports: dict[bytes, tuple[bytes, float]] = {}
@@ -93,23 +97,33 @@ class Viewer:
 
     def take(self, batch: Batch) -> None:
         """Count what has come, in a run."""
-        by_second, offset = self._by_second, now() - time.time()
-        packets, size, last = 0, 0, 0.0
-        arrived = zip(batch.heads, batch.sizes, batch.times, strict=True)
-        for place, (head, (octets,), (seconds, nanoseconds)) in enumerate(arrived):
-            first, second, sequence, timestamp, ssrc = head
-            line = by_second.get(second)
-            if line is None or first < RTP or octets < HEAD:
-                self._control(batch.datagram(place, octets), now())
-                continue
-            last = seconds + nanoseconds * 1e-9 + offset
-            line.heard(second, sequence, timestamp, ssrc, last)
-            packets += 1
-            size += octets
-            if line.is_new:
-                self._look(line, batch.datagram(place, octets), last)
+        offset, packets, size, last = now() - time.time(), 0, 0, 0.0
+        place = 0
+        while True:
+            begin = place
+            place, octets, at = batch.pass_usual(begin, self._counts, offset)
+            if place > begin:
+                packets, size, last = packets + place - begin, size + octets, at
+            if place >= batch.count:
+                break
+            head, octets, at = batch.packet(place)
+            if self._heard_other(batch, place, head, octets, at + offset):
+                packets, size, last = packets + 1, size + octets, at + offset
+            place += 1
         if packets:
             self._settle(last, packets, size)
+
+    def _heard_other(self, batch: Batch, place: int, head: Head, octets: int, at: float) -> bool:
+        """Count a packet that is not usual, or take what is none; whether it was one."""
+        first, second, sequence, timestamp, ssrc = head
+        line = self._by_second.get(second)
+        if line is None or first < RTP or octets < HEAD:
+            self._control(batch.datagram(place, octets), now())
+            return False
+        line.heard(second, sequence, timestamp, ssrc, at)
+        if line.count.is_new:
+            self._look(line, batch.datagram(place, octets), at)
+        return True
 
     def _look(self, line: HeardLine, data: bytes, at: float) -> None:
         """Note the first packet of a line, and of video the first picture that shows."""
@@ -121,9 +135,9 @@ class Viewer:
             line.first = at
         if line.is_video and line.shows(data, self._flow.srtp):
             self._tally.came(FIRST_VIDEO, at)
-            line.is_new = False
+            line.count.is_new = False
         elif not line.is_video:
-            line.is_new = False
+            line.count.is_new = False
 
     def _settle(self, last: float, packets: int, size: int) -> None:
         """Bring the tally up to date, once for a run."""
@@ -163,7 +177,7 @@ class Viewer:
 
     def _ask(self) -> bool:
         """Ask for a key frame; whether one may have to be asked for again."""
-        waiting = [line for line in self._lines if line.is_new and line.is_video]
+        waiting = [line for line in self._lines if line.count.is_new and line.is_video]
         for line in waiting:
             if line.reception.ssrc is not None:
                 self._send(ReceiverReport(self._ssrc), Pli(self._ssrc, line.reception.ssrc))
