@@ -84,7 +84,9 @@ class SipPorts:
             for name in ((transport,) if transport != "WS" else ("WS", "WSS"))
         ]
         opens = self.opens_web
-        return tuple(Listener(name, *at, opens and name in WEB) for name, at in named)
+        return tuple(
+            Listener(name, host, port, opens and name in WEB) for name, (host, port) in named
+        )
 
     @property
     def transports(self) -> tuple[str, ...]:

@@ -277,7 +277,7 @@ def test_publishers_send_pictures_with_their_sets_and_sound():
         for each in shown:
             times = [at for at, _ in each.pictures]
             assert is_key_frame(each.pictures[0][1])
-            assert times == sorted(set(times)) and each.sounds == sorted(set(each.sounds))
+            assert times == sorted(set(times)) and each.sounds == sorted(each.sounds)
     until(lambda: all(each.ended for each in shown))
 
 
