@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Template
 
 import pytest
-from support.certificates import certificate
+from support.certificates import Certificate, certificate
 from support.peers.peers import Kamailio, NginxRtmp, Sipp
 from support.peers.process import Process, require
 from support.peers.rtmp_servers import Server
@@ -70,9 +70,8 @@ http {
 }
 """)
 
-    def __init__(self, folder: Path, behind: str) -> None:
-        """With a certificate that nobody has signed."""
-        made = certificate(folder / "tls")
+    def __init__(self, folder: Path, behind: str, made: Certificate) -> None:
+        """`behind` is the host and the port of the gateway."""
         values = {"behind": behind, "certificate": made.file, "key": made.key}
         self.config = Template(self.config.safe_substitute(values))
         super().__init__(folder)
@@ -286,10 +285,10 @@ def test_viewers_by_whep_of_aiortc(start):
 
 
 @pytest.mark.needs("nginx")
-def test_publishers_and_viewers_by_tls_meet_at_our_gateway(start, gateway):
+def test_publishers_and_viewers_by_tls_meet_at_our_gateway(start, gateway, tmp_path):
     """Each publisher has a stream of its own; both kinds end their sessions by TLS, too."""
     running = gateway(*WEBRTC)
-    front = start(SecureFront, running.listeners["http"])
+    front = start(SecureFront, running.listeners["http"], certificate(tmp_path / "tls"))
     words = ["-n", "2", "--insecure", "--bit-rate", "100k"]
     publish = start(Load, front.endpoint("whip", "cam{}"), *words, "--workers", "2")
     publish.shows(r"connected\(2\)(.*\n)+  packets: total [1-9]")

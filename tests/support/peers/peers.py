@@ -259,6 +259,7 @@ modparam("tls", "verify_certificate", 0)
 modparam("tls", "require_certificate", 0)
 """
 WEB = """\
+tcp_accept_no_cl=yes
 loadmodule "xhttp.so"
 loadmodule "websocket.so"
 event_route[xhttp:request] {
