@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE  # with it, every program that a test starts co
 
 # what the tests talk to; gcc builds the measuring relay of perf/, and with golang-go and rustc
 # adapters of the oracle; systemd has a program that checks unit files
-PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-ffmpeg linphone-cli kamailio kamailio-tls-modules coturn tshark \
+PEERS = ffmpeg rtmpdump nginx libnginx-mod-rtmp sip-tester baresip-core baresip-ffmpeg linphone-cli kamailio kamailio-tls-modules kamailio-websocket-modules coturn tshark \
 	gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly \
 	libspeex1 libnice10 fail2ban redis-server gcc libc6-dev systemd chromium firefox-esr openssl vlc-bin vlc-plugin-base obs-studio xvfb $(if $(shell command -v npm),,npm) \
 	$(if $(shell command -v go),,golang-go) $(if $(shell command -v rustc),,rustc)  # of these three any version will do

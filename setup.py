@@ -60,6 +60,12 @@ PIPE, INTAKE, DATAGRAMS = [
     )
     for name in ("_pipe", "_intake", "_datagrams")
 ]
+# What viewers of the load tester count.
+USUAL = Extension(
+    "rtclab.load.clients._usual",
+    ["src/rtclab/load/clients/_usual.c"],
+    extra_compile_args=["-std=gnu11", "-ffp-contract=off"],
+)
 # The checksum of RTMFP's packets, and XOR of a block.
 BLOCKS = Extension(
     "rtmplite.rtmfp.crypto._blocks",
@@ -137,7 +143,7 @@ def extensions() -> list[Extension]:
         return []
     try:
         linux = [INTAKE, DATAGRAMS, *PUMP] if sys.platform == "linux" else []
-        return [*compiled(), PIPE, BLOCKS, *linux]
+        return [*compiled(), PIPE, BLOCKS, USUAL, *linux]
     except (ImportError, SystemExit):  # mypyc has printed why
         if "--inplace" in sys.argv:
             raise

@@ -41,6 +41,7 @@ from p2psip.serve import add_options, serve
 from p2psip.sip.address import Address
 from p2psip.sip.grammar import bracketed
 from p2psip.sip.uri import Uri
+from p2psip.transaction.flow import WEB
 from p2psip.ua.messages import InstantMessage
 
 NAME: Final = "p2psip"
@@ -261,7 +262,7 @@ def _agent(options: argparse.Namespace, other: str | None) -> Agent:
     listen = options.listen or f"{_own_address(server) if server else '127.0.0.1'}:0"
     address = addresses.parse(listen)
     named = [each for each in (*servers, identity, other and _uri(other)) if isinstance(each, Uri)]
-    is_secure = any(_is_secure(each) for each in named)
+    is_secure, by_web = any(map(_is_secure, named)), any(map(_is_web, named))
     domain = str(identity.replace(user=None)).removeprefix("sip:") if identity else None
     try:
         return Agent(
@@ -275,6 +276,7 @@ def _agent(options: argparse.Namespace, other: str | None) -> Agent:
             NetworkSettings(
                 listen=address,
                 tls=_tls(options.ca) if is_secure else None,
+                websocket=by_web,
                 stun=stun_of(options),
                 turn=turn_of(options),
                 ice=getattr(options, "ice", False),
@@ -303,12 +305,17 @@ def _uri(text: str) -> Uri:
 
 def _is_secure(uri: Uri) -> bool:
     """Whether a URI is reached by TLS alone: RFC 5630 §3.1."""
-    return uri.scheme == "sips" or (uri.param("transport") or "").lower() == "tls"
+    return uri.scheme == "sips" or (uri.param("transport") or "").lower() in ("tls", "wss")
+
+
+def _is_web(uri: Uri) -> bool:
+    """Whether a URI is reached by WebSocket: RFC 7118 §5.2."""
+    return (uri.param("transport") or "").upper() in WEB
 
 
 def _own_address(uri: Uri) -> str:
     """The address of this machine, as text for a URI, from which packets for `uri` leave."""
-    flows = ServerLocator(transports=("UDP", "TCP", "TLS")).flows(uri)
+    flows = ServerLocator(transports=("UDP", "TCP", "TLS", *WEB)).flows(uri)
     if not flows:
         raise LocalError(f"{uri.host} cannot be found")
     host, port = flows[0].remote

@@ -38,8 +38,8 @@ from p2psip.net.phone.ping import Ping
 from p2psip.net.phone.serving import DIALOG, SUMMARY, Serving, dialog_states
 from p2psip.net.phone.settings import Account, CallSettings, NetworkSettings
 from p2psip.net.phone.watch import BODIES, Watch
-from p2psip.net.tls import TlsContexts
 from p2psip.net.waiting import FinalAnswer, result_of, wait_until
+from p2psip.net.websocket import AVAILABLE
 from p2psip.sdp.line import is_unspecified
 from p2psip.sip.address import Address
 from p2psip.sip.message import Request, Response
@@ -102,7 +102,7 @@ class Agent:
         servers = proxies(account.registrar)
         home = None if account.domain is None else server_uri(account.domain)
         listens = [each for each in (network.listen, network.also) if each is not None]
-        ports = _ports(listens, network.tls, network.tls_port)
+        ports = _ports(listens, network)
         self.address: HostPort = ports.address
         self._stream = _audio_streams(calls, network)
         self._address = PhoneAddress(
@@ -117,7 +117,7 @@ class Agent:
         self._contacts = PhoneContacts(
             self._stack,
             account.user,
-            None if network.tls is None else "TLS",
+            "WS" if network.websocket else None if network.tls is None else "TLS",
             None if network.also is None else locator,
         )
         self.contact = self._contacts.of_peer()
@@ -502,11 +502,16 @@ class Agent:
             call.hangup()
 
 
-def _ports(listens: Sequence[HostPort], tls: TlsContexts | None, tls_port: int) -> SipPorts:
+def _ports(listens: Sequence[HostPort], network: NetworkSettings) -> SipPorts:
     for host, _ in listens:
         if is_unspecified(host):
             raise LocalError(f"others cannot reach {host}: name one address to listen on")
-    sips = [] if tls is None else [(host, tls_port) for host, _ in listens]
+    if network.websocket:
+        if not AVAILABLE:
+            raise LocalError("a WebSocket needs wsproto: pip install siprtmp[web]")
+        ws = [(host, 0) for host, _ in listens]
+        return SipPorts(*listens[0], also=listens[1:], ws=ws, opens_web=True)
+    sips = [] if network.tls is None else [(host, network.tls_port) for host, _ in listens]
     return SipPorts(*listens[0], also=listens[1:], sips=sips)
 
 

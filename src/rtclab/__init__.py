@@ -11,3 +11,4 @@ __version__ = "0.1.0"
 
 p2psip.compiled.read_sources(p2psip.__path__)
 rtmplite.compiled.read_sources(rtmplite.__path__)
+rtmplite.compiled.obey_environment(__path__)  # `load` counts in C

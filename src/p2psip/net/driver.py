@@ -26,7 +26,7 @@ from p2psip.net.udp import UdpListener, plain_socket
 from p2psip.server.domain_server import DomainServer
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Flow, Listener, Locate, Send, Stack
-from p2psip.transaction.flow import HostPort
+from p2psip.transaction.flow import WEB, HostPort
 from p2psip.transaction.table import earlier
 from p2psip.ua.registering.registrations import Registrations
 
@@ -41,7 +41,8 @@ class SipPorts:
     """A UDP and a TCP socket bound to one port: RFC 3261 §18.2.1.
 
     `port` 0 takes a free one.  `also` are further addresses with both, such as one of IPv6;
-    `sips` are addresses for TLS, `ws` for WebSocket, also by TLS.  Raises OSError as `bind` does.
+    `sips` are addresses for TLS, `ws` for WebSocket, also by TLS; with `opens_web` connections of
+    WebSocket are opened there, and none accepted.  Raises OSError as `bind` does.
     """
 
     def __init__(
@@ -52,7 +53,9 @@ class SipPorts:
         also: Sequence[HostPort] = (),
         sips: Sequence[HostPort] = (),
         ws: Sequence[HostPort] = (),
+        opens_web: bool = False,
     ) -> None:
+        self.opens_web = opens_web
         self.bound: list[tuple[str, socket.socket]] = []
         try:
             for address in ((host, port), *also):
@@ -80,12 +83,16 @@ class SipPorts:
             for transport, each in self.bound
             for name in ((transport,) if transport != "WS" else ("WS", "WSS"))
         ]
-        return tuple(Listener(name, *address) for name, address in named)
+        opens = self.opens_web
+        return tuple(
+            Listener(name, host, port, opens and name in WEB) for name, (host, port) in named
+        )
 
     @property
     def transports(self) -> tuple[str, ...]:
         """The transports by which a server can be reached, the preferred first: RFC 3263 §4.1."""
-        return tuple(dict.fromkeys(name for name, _ in self.bound))
+        names = dict.fromkeys(name for name, _ in self.bound)
+        return (*names, "WSS") if self.opens_web else tuple(names)
 
     def close(self) -> None:
         """Close the sockets, before a driver has taken them."""
@@ -98,6 +105,7 @@ class PortsElsewhere:
 
     def __init__(self, ports: SipPorts) -> None:
         self.listeners, self.transports = ports.listeners, ports.transports
+        self.opens_web = ports.opens_web
         self.bound: list[tuple[str, socket.socket]] = []
         self.address: HostPort = ports.address
 
@@ -294,6 +302,7 @@ class SipDriver:
                 transport=transport,
                 tls=self._tls,
                 scheduler=self._scheduler,
+                opens_web=self.ports.opens_web,
             )
             listener.on_pong = self._on_pong
         self._listening.append(listener)

@@ -61,7 +61,8 @@ class TcpListener:
 
     RFC 3261 §18.2.1.  `on_message(data, flow)`, `on_malformed(data, flow, error)` and
     `on_failure(flow)` are called in the hub and must not wait.  `transport` is TCP, TLS or WS.
-    `scheduler` are shared with other listeners, or its own.
+    `scheduler` are shared with other listeners, or its own.  With `opens_web` one for WS opens
+    connections and accepts none, as a client does; else it opens none (RFC 7118 §3).
     Departs from RFC 3261 §18.1.1: by TLS nothing is accepted without a certificate.
     """
 
@@ -76,6 +77,7 @@ class TcpListener:
         transport: str = "TCP",
         tls: TlsContexts | None = None,
         scheduler: HostScheduler | None = None,
+        opens_web: bool = False,
     ) -> None:
         self.tls, self.transport, self.scheduler = tls, transport, scheduler or HostScheduler()
         self._socket, self.on_message, self.on_failure = bound, on_message, on_failure
@@ -96,6 +98,7 @@ class TcpListener:
         loop = get_hub().loop
         self._watcher = loop.io(bound.fileno(), READ)
         self._accepts = transport != "TLS" or (tls is not None and tls.server is not None)
+        self._accepts = self._accepts and not (transport == "WS" and opens_web)
         if self._accepts:
             bound.listen(256)  # RFC 3261 §18.1.1 [accepts-at-sent-by]
             self._watcher.start(self._accept)
@@ -111,11 +114,18 @@ class TcpListener:
         """
         # RFC 3261 §18.1.1 [connection-used-again], RFC 5626 §4.3 [is-used-again] [same-name-by-tls]
         connection = self.connections.get((flow.remote, flow.domain))
+        if connection is None and flow.transport == "WS" and not self._accepts:
+            connection = self._secured(flow.remote)
         if connection is None and flow.local is None:
             connection = self._open(flow)  # RFC 5626 §4.3 [else-a-new-one]
         if connection is not None:
             connection.send(data)
         return connection is not None
+
+    def _secured(self, remote: HostPort) -> "TcpConnection | None":
+        """The connection by TLS to a server that calls it ws all the same: RFC 7118 §5.2."""
+        found = (each for (place, _), each in self.connections.items() if place == remote)
+        return next(found, None)
 
     def drop(self, flow: Flow) -> None:
         """Give the connection of a flow up, if it is there: RFC 5626 §4.4.1."""
@@ -148,6 +158,8 @@ class TcpListener:
 
     def _open(self, flow: Flow) -> "TcpConnection | None":
         remote = flow.remote
+        if self.transport == "WS" and self._accepts:
+            return None
         if not self._has_place(remote[0]) or not may_open(flow, self.tls):
             return None
         try:
@@ -207,8 +219,9 @@ class TcpConnection:
         self._owner, self._connected, self.flow = owner, connected, flow
         self.host = rate_limit_key(flow.remote[0])
         self.heard, self._has_greeted, self.excused = monotonic(), False, 0.0
-        self._framer = StreamFramer() if owner.transport != "WS" else WebSocketFramer()
-        tls = owner.tls.begin(flow.domain) if owner.tls and owner.transport == "TLS" else None
+        self._framer = StreamFramer() if owner.transport != "WS" else _web_framer(flow)
+        is_secure = flow.transport in ("TLS", "WSS")
+        tls = owner.tls.begin(flow.domain) if owner.tls and is_secure else None
         self._socket, self._tls = Tapping.current.connection(opened, tls)
         self._is_first, self._closed, self._is_in_use = True, False, False
         self._is_waiting = False  # for its turn
@@ -417,6 +430,13 @@ class TcpConnection:
             return b""
         finally:
             self._flush()
+
+
+def _web_framer(flow: Flow) -> WebSocketFramer:
+    """The end of a WebSocket that we have opened, or that has been opened to us."""
+    host, port = flow.domain or flow.remote[0], flow.remote[1]
+    named = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return WebSocketFramer(host=named if flow.local is None else "")
 
 
 def _connect(remote: HostPort, near: HostPort | None) -> tuple[socket.socket, bool] | None:

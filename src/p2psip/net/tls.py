@@ -122,8 +122,8 @@ class Tls:
 
 
 def may_open(flow: Flow, contexts: TlsContexts | None) -> bool:
-    """Whether a connection can be opened: TLS to a name alone, to browsers never: RFC 7118 §5."""
-    return flow.transport == "TCP" or (contexts is not None and bool(flow.domain))
+    """Whether a connection can be opened: by TLS to a name alone."""
+    return flow.transport in ("TCP", "WS") or (contexts is not None and bool(flow.domain))
 
 
 def server_context(certificate: Path, key: Path | None = None) -> ssl.SSLContext:

@@ -1,4 +1,4 @@
-"""SIP in a WebSocket: the server's end, cut into messages.
+"""SIP in a WebSocket: the server's end and a client's, cut into messages.
 
 Implements RFC 7118 §4 and §5, with wsproto (extra `web`), which does no I/O.
 
@@ -43,16 +43,27 @@ PROTOCOL: Final = "sip"  # RFC 7118 §4.1
 TOO_LARGE: Final = 1009  # RFC 6455 §7.4.1
 MAX_HANDSHAKE: Final = 16_384  # octets of HTTP before the WebSocket begins
 MAX_FRAGMENTS: Final = 1000  # frames of one message; browsers send one, or some for a large body
+MAX_EARLY: Final = 1 << 20  # octets that wait for the end of the handshake
+WRONG_PROTOCOL: Final = 1002  # RFC 6455 §7.4.1
 
 
 class WebSocketFramer:
-    """The server's half of a connection, until `broken`; a message has `limit` octets at most."""
+    """The server's half of a connection, until `broken`; a message has `limit` octets at most.
 
-    def __init__(self, limit: int = LIMIT) -> None:
+    With `host`, for the HTTP header of that name, it is the client's half.
+    """
+
+    def __init__(self, limit: int = LIMIT, host: str = "") -> None:
         self.broken = False
+        kind = ConnectionType.CLIENT if host else ConnectionType.SERVER
         # RFC 6455 §5.1 [server-does-not-mask], §5.2 [reserved-bits-are-zero]
-        self._limit, self._connection = limit, WSConnection(ConnectionType.SERVER)
+        self._limit, self._connection = limit, WSConnection(kind)
         self._input, self._output, self._pong = b"", bytearray(), b""
+        self._early: list[bytes] | None = [] if host else None
+        self._early_octets = 0
+        if host:
+            asked = Request(host=host, target="/", subprotocols=[PROTOCOL])
+            self._output += self._connection.send(asked)  # RFC 7118 §4.1 [sip-is-asked-for]
         self._message = bytearray()
         self._fragments = self._heard = 0
         self._is_open = False
@@ -92,8 +103,16 @@ class WebSocketFramer:
         return []
 
     def wrap(self, message: bytes) -> bytes:
-        """One message in one frame: text if it is UTF-8 (RFC 7118 §4.2); nothing once broken."""
+        """One message in one frame: text if it is UTF-8 (RFC 7118 §4.2); nothing once broken.
+
+        What a client says before the answer to its handshake follows in `take_output`.
+        """
         if self.broken:  # RFC 6455 §5.5.1 [no-data-after-close], §6.1 [only-while-open]
+            return b""
+        if self._early is not None:
+            self._early_octets += len(message)
+            if self._early_octets <= MAX_EARLY:
+                self._early.append(message)
             return b""
         try:
             text = message.decode()  # RFC 6455 §5.6 [text-is-utf-8]
@@ -114,6 +133,10 @@ class WebSocketFramer:
         match event:
             case Request():
                 self._open(event)
+            case AcceptConnection():
+                self._opened(event)
+            case RejectConnection():  # RFC 7118 §4.1: no 101
+                self.broken = True
             case Message():  # RFC 7118 §4.2 [text-and-binary], RFC 6455 §6.2 [type-is-noted]
                 return self._take_piece(event)
             case Ping():  # RFC 6455 §5.4 [control-among-fragments], §5.5.3 [last-ping-alone]
@@ -137,6 +160,16 @@ class WebSocketFramer:
         # RFC 7118 §4.1 [sip-is-agreed]
         self._output += self._connection.send(AcceptConnection(subprotocol=PROTOCOL))
         self._is_open = True
+
+    def _opened(self, answer: "AcceptConnection") -> None:
+        """Say what has waited; a server that speaks no SIP is left."""
+        early, self._early = self._early or [], None
+        if answer.subprotocol != PROTOCOL:
+            self._end(CloseConnection(code=WRONG_PROTOCOL))
+            return
+        self._is_open = True
+        for each in early:
+            self._output += self.wrap(each)
 
     def _take_piece(self, event: "Message[Any]") -> list[Item]:
         # RFC 6455 §5.4 [fragments-are-joined]

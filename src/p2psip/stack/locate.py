@@ -30,7 +30,7 @@ from typing import Final, Self
 from p2psip.errors import LocalError
 from p2psip.sip.known import Known
 from p2psip.sip.uri import Uri
-from p2psip.transaction.flow import Flow
+from p2psip.transaction.flow import SECURE, WEB, Flow
 from p2psip.transaction.key import default_port
 
 MAX_HOPS: Final = 16  # Own design: a domain with more servers than this has them for others
@@ -94,7 +94,7 @@ class Hop:
     @property
     def flow(self) -> Flow:
         """Give the same as the stack wants it: RFC 3261 §18.1.1."""
-        domain = self.domain if self.transport == "TLS" else ""
+        domain = self.domain if self.transport in SECURE else ""
         return Flow(self.transport, (self.host, self.port), domain=domain)
 
 
@@ -162,6 +162,8 @@ def _client(uri: Uri, means: _Capabilities) -> _Steps:
         if each in LABELS and (uri.scheme == "sip" or (uri.scheme == "sips" and each == "TLS"))
     ]  # fmt: skip
     named = _named(uri)
+    if named in WEB:
+        return (yield from _web(uri, target, named, means))
     if not target or not usable or (named and named not in usable):
         return ()
     # §4.1 [named-transport]
@@ -185,13 +187,28 @@ def _client(uri: Uri, means: _Capabilities) -> _Steps:
     return (yield from _addresses(servers, target, means))
 
 
+def _web(uri: Uri, target: str, named: str, means: _Capabilities) -> _Steps:
+    """Find a server of WebSockets by its address: RFC 7118 §5.5.
+
+    Not done: RFC 7118 §5.5: the DNS is not asked for services, as clients in browsers cannot do.
+    """
+    if not target or named not in means.transports:
+        return ()
+    port = uri.port or default_port(named)
+    if is_numeric(target):
+        return (Hop(named, target, port, target),)
+    return (yield from _addresses([(named, target, port)], target, means))
+
+
 def _named(uri: Uri) -> str | None:
     """Give the transport that the URI itself names: §4.1.
 
-    For SIPS "tcp" means TLS over it: RFC 3261 §26.2.2.
+    For SIPS "tcp" means TLS over it: RFC 3261 §26.2.2; so does "ws": RFC 7118 §5.5.
     """
     name = (uri.param("transport") or "").upper()
-    return "TLS" if (uri.scheme, name) == ("sips", "TCP") else name or None
+    if uri.scheme == "sips":
+        name = {"TCP": "TLS", "WS": "WSS"}.get(name, name)
+    return name or None
 
 
 def _default(usable: Sequence[str]) -> str:

@@ -27,11 +27,15 @@ LOOPBACKS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A socket of ours: transport in upper case, host and port (§18.2.1)."""
+    """A socket of ours: transport in upper case, host and port (§18.2.1).
+
+    `opens_web` tells whether it opens WebSockets, as a client does (RFC 7118 §3).
+    """
 
     transport: str
     host: str
     port: int
+    opens_web: bool = False
 
 
 class Hops:
@@ -163,15 +167,20 @@ class Hops:
         if self.is_own_address(host, self._port(uri)):
             return [self.localise(Flow(LOCAL, (host, uri.port or 5060)))]
         known = self.alive(by)
-        if transport is not None and (transport in WEB or transport not in self._listeners):
+        if transport is not None and not self._may_open(transport):
             return known  # §19.1.5 [other-transports-refused]
         if not is_numeric(host):
             return known or None
         if transport is None:
             transport = "UDP" if "UDP" in self._listeners else self._preferred.transport
-        domain = host if transport == "TLS" else ""
+        domain = host if transport in SECURE else ""
         named = Flow(transport, (host, uri.port or default_port(transport)), domain=domain)
         return known if any(flow.peer == named.peer for flow in known) else [*known, named]
+
+    def _may_open(self, transport: str) -> bool:
+        """Whether we have a transport, and are the one that opens its connections."""
+        listener = self._listeners.get(transport)
+        return listener is not None and (transport not in WEB or listener.opens_web)
 
     def alive(self, flows: Sequence[Flow]) -> list[Flow]:
         """Those of the flows whose connections are not known to be gone (§18.4)."""

@@ -10,7 +10,7 @@ from typing import Final
 LOCAL: Final = "LOCAL"  # our own stack, reached without a socket
 RELIABLE: Final = frozenset({"TCP", "TLS", "WS", "WSS", LOCAL})
 SECURE: Final = frozenset({"TLS", "WSS", LOCAL})
-WEB: Final = frozenset({"WS", "WSS"})  # connections that clients alone can open
+WEB: Final = frozenset({"WS", "WSS"})  # connections that clients alone can open: RFC 7118 §3
 
 HostPort = tuple[str, int]
 _REST: Final = (1 << 64) - 1  # of an IPv6 address, behind the prefix of one customer

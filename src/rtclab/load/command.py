@@ -46,17 +46,20 @@ from rtmplite.rtmp.client import Target
 MODES: Final = {
     "rtmp": ("play", "publish"),
     "rtmps": ("play", "publish"),
+    "rtmpt": ("play", "publish"),
     "rtmfp": ("play", "publish"),
     "http": ("play",),
     "https": ("play",),
     "ws": ("play",),
     "wss": ("play",),
+    "whip": ("publish",),
+    "whips": ("publish",),
     "whep": ("play",),
     "wheps": ("play",),
     "sip": ("call", "register", "options"),
     "sips": ("call", "register", "options"),
 }
-SECURE: Final = ("rtmps", "https", "wss", "wheps", "sips")
+SECURE: Final = ("rtmps", "https", "wss", "whips", "wheps", "sips")
 BIT_RATE: Final = 1_000_000.0
 WAIT: Final = 0.05  # s between looks at the source
 _UNITS: Final = {"": 1.0, "k": 1e3, "M": 1e6}
@@ -135,14 +138,14 @@ def _maker(options: argparse.Namespace, mode: str, after: ExitStack) -> Callable
             "options": phones.asker,
         }[mode]
 
-    if url.partition(":")[0] in ("whep", "wheps"):
-        return _viewers(url, tls, after)
+    if url.startswith(("whip", "whep")):
+        return _browsers(options, tls, after)
     from rtclab.load.clients import flv, streams
 
     def make(number: int) -> Work:
         if mode == "publish":
             return streams.publisher(url, tls, _media(options), number)
-        if url.partition(":")[0] in ("rtmp", "rtmps", "rtmfp"):
+        if url.partition(":")[0] in ("rtmp", "rtmps", "rtmpt", "rtmfp"):
             return streams.player(url, tls, number)
         return flv.player(url, tls, number)
 
@@ -150,20 +153,31 @@ def _maker(options: argparse.Namespace, mode: str, after: ExitStack) -> Callable
     return make
 
 
-def _viewers(url: str, tls: ssl.SSLContext | None, after: ExitStack) -> Callable[[int], Work]:
+def _browsers(
+    options: argparse.Namespace, tls: ssl.SSLContext | None, after: ExitStack
+) -> Callable[[int], Work]:
     try:
-        from rtclab.load.clients import whep
+        from rtclab.load.clients import whep, whip
     except ImportError:
-        raise ConfigError("whep needs pyOpenSSL: pip install siprtmp[webrtc]") from None
+        raise ConfigError("WHIP and WHEP need pyOpenSSL: pip install siprtmp[webrtc]") from None
 
-    viewers = whep.Viewers(url, tls)
-    after.callback(viewers.close)
-    viewers.viewer(0)  # complains now
-    return viewers.viewer
+    url, rate = options.url, options.bit_rate
+    if url.startswith("whep"):
+        crowd = whep.viewers(url, tls)
+    elif options.file is not None:
+        raise ConfigError("whip publishes made pictures and sound alone, no --file")
+    elif "{}" not in url and (options.number > 1 or options.ramp):
+        raise ConfigError("whip needs {} in the URL, so that each client has a stream of its own")
+    else:
+        crowd = whip.publishers(url, tls, rate, video=not options.no_video)
+    after.callback(crowd.close)
+    crowd.client(0)  # complains now
+    return crowd.client
 
 
 def _tls(options: argparse.Namespace) -> ssl.SSLContext | None:
-    if options.url.partition(":")[0] in SECURE or "transport=tls" in options.url:
+    by_tls = re.search(r";transport=(tls|wss)\b", options.url, re.IGNORECASE)
+    if options.url.partition(":")[0] in SECURE or by_tls:
         return client_context(insecure=options.insecure)
     return None
 

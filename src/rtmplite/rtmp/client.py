@@ -25,6 +25,7 @@ DEFAULT_LIMITS: Final = ConnectionLimits()
 DEFAULT_PORTS: Final = {
     "rtmp": 1935,  # Registered for RTMP: RTMP 1.0 §1 names TCP, the port is IANA's.
     "rtmps": 443,  # that of HTTPS, as in ffmpeg and librtmp
+    "rtmpt": 80,  # that of HTTP, as in ffmpeg and librtmp
     "rtmfp": 1935,  # RFC 7425 §6.1 [default-port]
 }
 PLAYER: Final = "LNX 9,0,124,2"
@@ -64,13 +65,19 @@ class Target:
         """Whether the URL is one of RTMFP (RFC 7425 §6.1)."""
         return self.tc_url.startswith("rtmfp:")  # RFC 7425 §6.1 [uri-syntax]
 
+    @property
+    def by_http(self) -> bool:
+        """Whether the URL is one of RTMPT: Field §"HTTP tunnel"."""
+        return self.tc_url.startswith("rtmpt:")
+
     @classmethod
     def parse(cls, url: str, stream: bool = True) -> "Target":
-        """Read `rtmp://[user:password@]host[:port]/app[/instance][/stream]`, `rtmps` or `rtmfp`.
+        """Read `rtmp://[user:password@]host[:port]/app[/instance][/stream]`, or another scheme.
 
-        LocalError for anything else.  With `stream` false the whole path is the application's.
-        With a fragment, the stream is that, whatever the path.  A query goes with the application,
-        and with the stream if it stands behind that: servers look for keys in either.
+        The others are `rtmps`, `rtmpt` and `rtmfp`.  LocalError for anything else.  With `stream`
+        false the whole path is the application's.  With a fragment, the stream is that, whatever
+        the path.  A query goes with the application, and with the stream if it stands behind that:
+        servers look for keys in either.
         See RTMP Errata §8.1.2 and RTMP Errata §8.1.3.
 
         Departs from RTMP Errata §8.1.2 [no-guessing] [path-preserved]: URLs in use end with the

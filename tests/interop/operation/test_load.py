@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Template
 
 import pytest
-from support.certificates import certificate
+from support.certificates import Certificate, certificate
 from support.peers.peers import Kamailio, NginxRtmp, Sipp
 from support.peers.process import Process, require
 from support.peers.rtmp_servers import Server
@@ -46,6 +46,39 @@ class Load(Process):
         """Stop it as Ctrl-C does."""
         self.child.send_signal(signal.SIGINT)
         return self.figures()
+
+
+class SecureFront(NginxRtmp):
+    """nginx as the proxy with TLS before the HTTP of a gateway."""
+
+    config = Template("""\
+daemon off;
+worker_processes 1;
+pid nginx.pid;
+error_log stderr notice;
+events { worker_connections 256; }
+http {
+    access_log off;
+    client_body_temp_path body;
+    proxy_temp_path proxied;
+    server {
+        listen 127.0.0.1:$port ssl;
+        ssl_certificate $certificate;
+        ssl_certificate_key $key;
+        location / { proxy_pass http://$behind; }
+    }
+}
+""")
+
+    def __init__(self, folder: Path, behind: str, made: Certificate) -> None:
+        """`behind` is the host and the port of the gateway."""
+        values = {"behind": behind, "certificate": made.file, "key": made.key}
+        self.config = Template(self.config.safe_substitute(values))
+        super().__init__(folder)
+
+    def endpoint(self, kind: str, name: str) -> str:
+        """Where a load publishes or plays a stream."""
+        return f"{kind}s://127.0.0.1:{self.port}/live/{name}/{kind}"
 
 
 class SmallNginx(NginxRtmp):
@@ -116,12 +149,21 @@ def stage(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stage")
     made = certificate(folder / "tls")
     words = ["--rtmfp", "127.0.0.1:0", "--http", "127.0.0.1:0"]
-    words += ["--rtmps", "127.0.0.1:0", "--tls-cert", made.file, "--tls-key", made.key]
+    words += [
+        "--rtmpt",
+        "127.0.0.1:0",
+        "--rtmps",
+        "127.0.0.1:0",
+        "--tls-cert",
+        made.file,
+        "--tls-key",
+        made.key,
+    ]
     with Server(folder / "server", *words) as server:
         yield server
 
 
-@pytest.mark.parametrize("scheme", ["rtmps", "rtmfp", "http", "ws"])
+@pytest.mark.parametrize("scheme", ["rtmps", "rtmpt", "rtmfp", "http", "ws"])
 def test_players_reach_our_server_by_each_of_its_protocols(start, stage, scheme):
     name = f"by_{scheme}"
     url = stage.url(name, scheme if scheme != "ws" else "http")
@@ -162,12 +204,16 @@ def test_an_echo_of_sipp_tells_delay_and_loss(start):
 
 
 @pytest.mark.needs("kamailio")
-@pytest.mark.parametrize("transport", ["udp", "tcp"])
-def test_phones_register_at_kamailio(start, transport, monkeypatch):
+@pytest.mark.parametrize("transport", ["udp", "tcp", "ws", "wss"])
+def test_phones_register_at_kamailio(start, tmp_path, transport, monkeypatch):
     monkeypatch.setenv("SIP_PASSWORD", "secret")
-    kamailio = start(Kamailio, {f"user{n}": "secret" for n in range(3)})
-    url = f"sip:user{{}}@{kamailio.address};transport={transport}"
-    load = start(Load, url, "--register", "-n", "4")
+    by_web, tls = transport in ("ws", "wss"), None
+    if transport == "wss":
+        tls = certificate(tmp_path / "tls")
+    kamailio = start(Kamailio, {f"user{n}": "secret" for n in range(3)}, tls=tls, web=by_web)
+    port = kamailio.port + (transport == "wss")
+    url = f"sip:user{{}}@127.0.0.1:{port};transport={transport}"
+    load = start(Load, url, "--register", "-n", "4", "--insecure")
     load.shows(r"completed\(3\).* failed\(1\)")
     found = load.end()
     assert [each["state"] for each in found["clients"]] == ["completed"] * 3 + ["failed"]
@@ -236,3 +282,34 @@ def test_viewers_by_whep_of_aiortc(start):
     found = load.end()
     heard(found, 2)
     assert len(server.told("begun")) == len(server.told("ended")) == 2
+
+
+@pytest.mark.needs("nginx")
+def test_publishers_and_viewers_by_tls_meet_at_our_gateway(start, gateway, tmp_path):
+    """Each publisher has a stream of its own; both kinds end their sessions by TLS, too."""
+    running = gateway(*WEBRTC)
+    front = start(SecureFront, running.listeners["http"], certificate(tmp_path / "tls"))
+    words = ["-n", "2", "--insecure", "--bit-rate", "100k"]
+    publish = start(Load, front.endpoint("whip", "cam{}"), *words, "--workers", "2")
+    publish.shows(r"connected\(2\)(.*\n)+  packets: total [1-9]")
+    play = start(Load, front.endpoint("whep", "cam{}"), *words)
+    play.shows(r"connected\(2\)(.*\n)+  first picture: (.*\n)+  first sound: ")
+    running.wait_status({"browsers": 4})
+    heard(play.end(), 2)
+    found = publish.end()
+    heard(found, 2)
+    assert all(each["frames"] and each["key_frames"] for each in found["clients"])
+    running.wait_status({"browsers": 0})
+    assert running.output.count('reason="ended by the client"') == 4
+
+
+def test_a_publisher_by_whip_is_decoded_by_aiortc(start):
+    """Each made picture is one, and half a second of sound is heard again and again."""
+    server = start(WebRtcServer)
+    load = start(Load, f"whip://{server.address}/whip", "-n", "1")
+    load.shows(r"connected\(1\)")
+    pictures, sounds = FPS, 2
+    server.wait_until(lambda: len(server.told("number")) > pictures, what="decoded pictures")
+    server.wait_until(lambda: len(server.told("pitch")) > sounds, what="decoded sound")
+    heard(load.end(), 1)
+    assert len(server.told("begun")) == len(server.told("ended")) == 1

@@ -214,6 +214,30 @@ def test_hops_know_the_domain_and_the_flow():
     assert hop.flow == Flow("TLS", ("192.0.2.1", 5061), domain="example.com")
 
 
+@pytest.mark.parametrize(
+    ("uri", "asked", "hop"),
+    [
+        ("sip:192.0.2.5;transport=ws", [], "WS 192.0.2.5 80"),
+        ("sip:192.0.2.5:8080;transport=WS", [], "WS 192.0.2.5 8080"),
+        ("sip:192.0.2.5;transport=wss", [], "WSS 192.0.2.5 443"),
+        ("sips:192.0.2.5;transport=ws", [], "WSS 192.0.2.5 443"),
+        ("sip:server1.example.com;transport=ws", [["server1.example.com A"]], "WS 192.0.2.1 80"),
+    ],
+)
+def test_a_server_of_websockets_is_found_by_its_address(uri, asked, hop):
+    """Covers RFC 7118 §5.5: its default ports, and no question for services."""
+    rounds, hops = search(uri, (*ALL, "WS", "WSS"))
+    assert (rounds, hops[:1]) == (asked, [hop])
+    assert search(uri, ALL) == ([], [])  # where nothing opens WebSockets
+
+
+def test_a_hop_by_a_secure_websocket_has_a_name_to_prove():
+    """Covers RFC 7118 §5.1."""
+    uri = Uri.parse("sip:192.0.2.5;transport=wss")
+    [hop] = Locator.of_uri(uri, random=bytes, transports=("WSS",)).hops
+    assert hop.flow == Flow("WSS", ("192.0.2.5", 443), domain="192.0.2.5")
+
+
 def test_answers_must_fit_the_questions():
     """Own design: a mismatch is our caller's bug."""
     locator = Locator.of_uri(Uri.parse("sip:example.com"), random=bytes)

@@ -1,6 +1,7 @@
-"""Viewers by WHEP: what they count, and what they say of a server that refuses or leaves them."""
+"""Viewers by WHEP, publishers by WHIP: what they count, and what they say of a server's refusal."""
 
 import random
+import re
 import socket
 import time
 from contextlib import contextmanager
@@ -18,14 +19,18 @@ from p2psip.sdp.session import Attribute, MediaDescription
 from p2psip.srtp.srtp import SrtpSender
 from p2psip.srtp.stream import SrtpStream
 from p2psip.srtp.suites import AES_CM_128_HMAC_SHA1_80
+from rtclab.command_line.arguments import ConfigError
 from rtclab.load import crew
 from rtclab.load.clients.datagrams import AT_ONCE, Batch, QuickBatch, best_batch, opened
 from rtclab.load.clients.endpoint import MOST_REDIRECTS, Endpoint
 from rtclab.load.clients.endpoint import TOKEN as TOKEN_VARIABLE
 from rtclab.load.clients.rtp_lines import HeardLine
-from rtclab.load.clients.whep import Viewers
+from rtclab.load.clients.whep import viewers
+from rtclab.load.clients.whip import publishers
+from rtclab.load.command import run
 from rtclab.load.figures.tally import FIRST_PACKET, FIRST_VIDEO, SETUP, State, Tally
 from rtmplite.errors import LocalError, RemoteError
+from rtmplite.flv.video import is_key_frame, is_sequence_header
 from rtmplite.live.streams import Registry
 from rtmplite.net.clock import now
 
@@ -127,10 +132,10 @@ def test_all_that_waits_in_a_socket_is_read_in_its_order(make):
         for data in sent:
             theirs.sendto(data, ("127.0.0.1", ours.getsockname()[1]))
         batch.read(ours.fileno())
-        first, heads = batch.datagrams, [*batch.heads]
+        first, third = batch.datagrams, batch.packet(2)[0]
         batch.read(ours.fileno())
         assert [data for data, _ in first + batch.datagrams] == sent and len(first) == AT_ONCE
-        assert heads[2] == (2, 2, 0x0202, 0x02020202, 0x02020202)
+        assert third == (2, 2, 0x0202, 0x02020202, 0x02020202)
         assert all(abs(at - time.time()) < PATIENCE for _, at in first)
         batch.read(ours.fileno())
         assert batch.count == 0 and batch.datagrams == []
@@ -153,16 +158,48 @@ def test_a_datagram_that_is_read_late_has_come_when_it_came():
 
 
 @contextmanager
-def viewing(url, count=1):
-    """Begin viewers of a URL, and end them; give their tallies."""
-    viewers = Viewers(url.replace("http:", "whep:"), None)
+def meeting(crowd, count):
+    """Begin so many clients, and end them; give their tallies."""
     tallies = [Tally(f"client_{number}") for number in range(count)]
-    clients = [gevent.spawn(viewers.viewer(n), tally) for n, tally in enumerate(tallies)]
+    clients = [gevent.spawn(crowd.client(n), tally) for n, tally in enumerate(tallies)]
     try:
         yield tallies
     finally:
         gevent.killall(clients)
-        viewers.close()
+        crowd.close()
+
+
+def viewing(url, count=1):
+    """Viewers of a URL."""
+    return meeting(viewers(url.replace("http:", "whep:"), None), count)
+
+
+def publishing(url, count=1):
+    """Publishers, of a low bit rate."""
+    crowd = publishers(url.replace("http:", "whip:"), None, 100_000.0, video=True)
+    return meeting(crowd, count)
+
+
+class Shown:
+    """What comes of a stream, from its beginning."""
+
+    def __init__(self, registry, name):
+        self.name, self.sounds, self.pictures = name, [], []
+        self.ended = False
+        registry.on_begin.append(self._begun)
+
+    def _begun(self, live, now):
+        if live.name == self.name:
+            live.tap(self)
+
+    def write(self, type_id, timestamp, payload, now):
+        if type_id == 8:
+            self.sounds.append(timestamp)
+        elif type_id == 9 and not is_sequence_header(payload):
+            self.pictures.append((timestamp, payload))
+
+    def end(self, now):
+        self.ended = True
 
 
 def until(condition):
@@ -228,6 +265,52 @@ def test_nobody_there_is_a_refusal_of_the_connection():
         assert "refused" in tallies[0].reason
 
 
+def test_publishers_send_pictures_with_their_sets_and_sound():
+    """Each has a stream of its own, which begins with a key frame and goes with its publisher."""
+    registry = Registry()
+    shown = [Shown(registry, f"cam{number}") for number in range(2)]
+    with web_server(registry=registry) as root, publishing(f"{root}/live/cam{{}}/whip", 2) as seen:
+        until(lambda: all(len(each.pictures) > 5 and len(each.sounds) > 5 for each in shown))
+        for each in seen:
+            assert each.state is State.CONNECTED and each.key_frames
+            assert each.packets > each.frames > 5
+        for each in shown:
+            times = [at for at, _ in each.pictures]
+            assert is_key_frame(each.pictures[0][1])
+            assert times == sorted(set(times)) and each.sounds == sorted(each.sounds)
+    until(lambda: all(each.ended for each in shown))
+
+
+@pytest.mark.parametrize("line", [b"m=video", b"m=audio"])
+def test_a_server_that_refuses_a_line_is_no_place_to_publish(line):
+    """The answer is that of our own server, with a port of zero."""
+
+    def refusing(application):
+        def serve(environ, start):
+            body = b"".join(application(environ, start))
+            return [re.sub(line + rb" \d+", line + b" 0", body)]
+
+        return serve
+
+    with web_server(refusing) as root, publishing(f"{root}/live/cam/whip") as seen:
+        until(lambda: seen[0].state is State.FAILED)
+        assert seen[0].refused and seen[0].reason.startswith("The answer takes no ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-n", "2"), "needs {} in the URL"),
+        (("--ramp", "9/1"), "needs {} in the URL"),
+        (("--file", "film.flv"), "no --file"),
+        (("--play",), "whip cannot play; it can publish"),
+    ],
+)
+def test_what_whip_cannot_do_is_said_before_anything_is_sent(words, said):
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        run(["whip://127.0.0.1:9/live/cam/whip", *words])
+
+
 def test_a_server_that_is_slow_at_goodbyes_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(crew, "GOODBYES", 0.01)
     began, over = Event(), Event()
@@ -289,7 +372,7 @@ def test_a_token_stands_before_the_host_or_in_the_environment(monkeypatch):
 @pytest.mark.parametrize("url", ["whep:///x", "whep://127.0.0.1:99999/x", "whep://[::1/x"])
 def test_a_url_without_a_place_is_an_error_before_anything_is_sent(url):
     with pytest.raises((LocalError, ValueError)):
-        Viewers(url, None).viewer(0)
+        viewers(url, None).client(0)
 
 
 def test_a_redirection_is_followed_and_the_token_stays_with_its_host():

@@ -140,13 +140,15 @@ def test_no_bytes_raise_anything(shake, data):
         ("rtmp://host/live/x", 1935, False),
         ("rtmps://host/live/x", 443, True),
         ("rtmps://host:444/live/x", 444, True),
+        ("rtmpt://host/live/x", 80, False),
     ],
 )
 def test_tls_is_told_by_the_scheme(url, port, secure):
     """And the server is told by tcUrl."""
     target = Target.parse(url)
     assert (target.port, target.secure) == (port, secure)
-    assert target.tc_url.startswith("rtmps://" if secure else "rtmp://")
+    assert target.tc_url.startswith(url.partition("host")[0])
+    assert target.by_http is url.startswith("rtmpt:")
 
 
 @pytest.mark.parametrize("scheme", ["rtmpe", "rtmpte"])

@@ -258,7 +258,17 @@ modparam("tls", "certificate", "{tls.file}")
 modparam("tls", "verify_certificate", 0)
 modparam("tls", "require_certificate", 0)
 """
+WEB = """\
+tcp_accept_no_cl=yes
+loadmodule "xhttp.so"
+loadmodule "websocket.so"
+event_route[xhttp:request] {
+    if ($hdr(Sec-WebSocket-Protocol) == "sip") ws_handle_handshake();
+    else xhttp_reply("404", "Not Found", "", "");
+}
+"""
 KAMAILIO_TLS = "*/kamailio/modules/tls.so"  # below /usr/lib, by machine
+KAMAILIO_WEB = "*/kamailio/modules/websocket.so"
 
 
 class Kamailio(Process):
@@ -270,13 +280,17 @@ class Kamailio(Process):
         users: dict[str, str],
         domain: str = "127.0.0.1",
         tls: Certificate | None = None,
+        *,
+        web: bool = False,
     ) -> None:
         """`users` maps names to passwords; `domain` is theirs and the digest realm.
 
         Without users anybody may register as anybody.  With `tls` it listens on the next port for
-        TLS, too.
+        TLS, too; with `web` both ports take WebSockets.
         """
         program = require("kamailio", "kamailio")
+        if web and not any(Path("/usr/lib").glob(KAMAILIO_WEB)):
+            require("kamailio-websocket-modules", "kamailio-websocket-modules")
         if tls is not None and not any(Path("/usr/lib").glob(KAMAILIO_TLS)):
             require("kamailio-tls-modules", "kamailio-tls-modules")
         super().__init__(folder)
@@ -286,7 +300,8 @@ class Kamailio(Process):
             f'        case "{name}": $var(password) = "{word}"; break;'
             for name, word in users.items()
         )
-        self._configure(program, "kamailio.cfg", DOMAIN=domain, PASSWORDS=passwords, TLS=secure)
+        also = {"TLS": secure, "WEB": WEB if web else ""}
+        self._configure(program, "kamailio.cfg", DOMAIN=domain, PASSWORDS=passwords, **also)
         self.argv += [] if users else ["-A", "OPEN"]
 
     def _configure(self, program: str, source: str, **values: str) -> None:

@@ -44,7 +44,9 @@ class NetworkSettings:
     address of this machine that others reach.  `also` is such an address of the other family, for
     peers with addresses of that family (RFC 6157 §3.2).  `rtp_ports` are the first and the last
     port for media, (0, 0) for any.  With `tls` the agent is reached by TLS, at `tls_port`, and
-    reaches a registrar such as "sip:192.0.2.7:5061;transport=tls" by it.  The servers `stun`,
+    reaches a registrar such as "sip:192.0.2.7:5061;transport=tls" by it.  With `websocket` it opens
+    WebSockets to servers such as "sip:192.0.2.7:80;transport=ws", with `tls` also those of
+    "transport=wss" (RFC 7118 §5), and is reached by them alone.  The servers `stun`,
     (host, port) each, are asked where peers outside the local network reach us (RFC 8489 §2): the
     first answer is waited for, up to three seconds.  `turn`, a URI and a password, is a server that
     the audio of such peers goes through (RFC 8656 §3).  With `ice` a call's audio goes by the best
@@ -57,6 +59,7 @@ class NetworkSettings:
     rtp_ports: tuple[int, int] = (0, 0)
     tls: TlsContexts | None = None
     tls_port: int = 0
+    websocket: bool = False
     stun: Sequence[HostPort] = ()
     turn: tuple[str, str] | None = field(default=None, repr=False)
     ice: bool = False

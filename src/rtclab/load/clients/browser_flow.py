@@ -24,7 +24,8 @@ from p2psip.sdp.jsep import BrowserAnswer, BrowserEnd
 from p2psip.srtp.stream import SrtpStream
 from p2psip.srtp.suites import AES_CM_128_HMAC_SHA1_80
 from rtclab.load.clients.client import TIMEOUT
-from rtclab.load.clients.datagrams import HEAD, REST, Rounds, Take, opened
+from rtclab.load.clients.datagrams import REST, Rounds, Take, opened
+from rtclab.load.clients.line_count import HEAD
 from rtmplite.net.clock import now
 
 WINDOW: Final = 512  # packets that may come late

@@ -1,4 +1,4 @@
-"""Callers, phones that register, and those that ask: p2psip's own agent, by UDP, TCP and TLS.
+"""Callers, phones that register, and those that ask: p2psip's own agent, by any transport.
 
 Own design: callers of one process share an agent, as the lines of one exchange do; who registers is
 a phone of its own, with sockets of its own.  A call sends marked sound all the time.  What comes
@@ -40,6 +40,9 @@ class Phones:
         self._url, self._hold = url, hold
         self._uri = Uri.parse(url.replace("{}", "0"))
         self._tls = TlsContexts(client=tls) if tls is not None else None
+        self._by_web = (self._uri.param("transport") or "").lower() in ("ws", "wss")
+        if self._by_web and self._uri.scheme == "sips":
+            raise LocalError("write sip: and transport=wss for WebSockets with TLS")
         self._shared: Agent | None = None
 
     def caller(self, number: int) -> Work:
@@ -91,7 +94,7 @@ class Phones:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect((host, port))
             own = str(probe.getsockname()[0])
-        return NetworkSettings(listen=(own, 0), tls=self._tls)
+        return NetworkSettings(listen=(own, 0), tls=self._tls, websocket=self._by_web)
 
     def _call(self, url: str, tally: Tally) -> None:
         call = self._agent().call(url, TIMEOUT)

@@ -4,7 +4,7 @@ Own design: a thousand viewers get a hundred thousand packets a second, and to w
 costs more than all that is done with it.  So all sockets are read in rounds, and each by one system
 call, recvmmsg of Linux.  The system notes when a datagram came, so that times and jitter are right
 however late it is read; elsewhere the time is that of the reading.  Heads are kept apart from the
-rest, which nobody reads of most, so that all heads of a batch are read at once.
+rest, which nobody reads of most.
 """
 
 import ctypes
@@ -13,21 +13,29 @@ import os
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 import gevent
 from gevent import socket
 
+from rtclab.load.clients.line_count import (
+    CONTROL,
+    HEAD,
+    MESSAGE,
+    OCTETS_AT,
+    TIME_AT,
+    LineCount,
+    pass_usual,
+)
+
 ROUND, BUSY_ROUND = 0.1, 0.02  # s between two rounds: as a rule, and where much waits in a socket
 AT_ONCE: Final = 64  # datagrams of a socket in one call
 MUCH: Final = AT_ONCE // 2
 SHARE: Final = 20  # sockets that are read before others have a turn
-HEAD: Final = 12  # octets: the fixed header of RTP
 REST: Final = 2048  # octets: those of media are shorter than a frame of Ethernet
 BUFFER: Final = 1 << 21  # octets that wait in a socket, if the system grants them
 TIMED: Final = 35  # SO_TIMESTAMPNS of Linux
-_CONTROL: Final = 32  # octets: a header of 16 and a time of 16
 
 Head = tuple[int, int, int, int, int]
 """The first octet, marker and payload type, sequence, timestamp and SSRC, if it is RTP."""
@@ -58,10 +66,8 @@ class _Message(ctypes.Structure):
 
 
 _HEAD: Final = struct.Struct("!BBHII")
-_TIME: Final = struct.Struct("=16xqq")
-_MESSAGE: Final = ctypes.sizeof(_Message)
-_AT: Final = _Message.octets.offset
-_OCTETS: Final = struct.Struct(f"={_AT}xI{_MESSAGE - _AT - 4}x")
+_TIME: Final = struct.Struct(f"={TIME_AT}xqq")
+_OCTETS: Final = struct.Struct(f"={OCTETS_AT}xI{MESSAGE - OCTETS_AT - 4}x")
 
 
 class Batch:
@@ -70,7 +76,8 @@ class Batch:
     def __init__(self) -> None:
         self.count = 0
         self._heads, self._rest = bytearray(AT_ONCE * HEAD), bytearray(AT_ONCE * REST)
-        self._times, self._messages = bytearray(AT_ONCE * _CONTROL), bytearray()
+        self._times = bytearray(AT_ONCE * CONTROL)
+        self._messages = bytearray(AT_ONCE * MESSAGE)
 
     def read(self, descriptor: int) -> None:
         """Take up to `AT_ONCE` waiting datagrams.  Raises OSError if an earlier one was refused."""
@@ -79,36 +86,34 @@ class Batch:
         try:
             reading.setblocking(False)
             while self.count < AT_ONCE:
-                self._note(self.count, reading.recv(HEAD + REST))
+                self.keep(self.count, reading.recv(HEAD + REST), time.time_ns())
                 self.count += 1
         except BlockingIOError:
             pass
         finally:
             reading.close()
 
-    def _note(self, place: int, data: bytes) -> None:
-        """Keep a datagram where recvmmsg would have put it."""
+    def keep(self, place: int, data: bytes, moment: int) -> None:
+        """Keep a datagram where recvmmsg would have put it; it came at `moment`, in ns."""
         head, rest = place * HEAD, place * REST
         self._heads[head : head + HEAD] = data[:HEAD].ljust(HEAD, b"\0")
         self._rest[rest : rest + REST] = data[HEAD:].ljust(REST, b"\0")
-        moment = time.time_ns()
-        self._times[place * _CONTROL : (place + 1) * _CONTROL] = _TIME.pack(*divmod(moment, 10**9))
-        self._messages[place * _MESSAGE : (place + 1) * _MESSAGE] = _OCTETS.pack(len(data))
+        self._times[place * CONTROL : (place + 1) * CONTROL] = _TIME.pack(*divmod(moment, 10**9))
+        self._messages[place * MESSAGE : (place + 1) * MESSAGE] = _OCTETS.pack(len(data))
 
-    @property
-    def heads(self) -> Iterator[Head]:
-        """The RTP header of each datagram; one shorter than a header gives meaningless numbers."""
-        return _HEAD.iter_unpack(memoryview(self._heads)[: self.count * HEAD])
+    def pass_usual(
+        self, start: int, lines: "list[LineCount | None]", offset: float
+    ) -> tuple[int, int, float]:
+        """Have the usual packets from `start` on counted: see `line_count`."""
+        buffers = self._heads, self._messages, self._times
+        return pass_usual(*buffers, start, self.count, lines, offset)
 
-    @property
-    def sizes(self) -> Iterator[tuple[int]]:
-        """How many octets each has."""
-        return _OCTETS.iter_unpack(memoryview(self._messages)[: self.count * _MESSAGE])
-
-    @property
-    def times(self) -> Iterator[tuple[int, int]]:
-        """When each came: seconds and nanoseconds of Unix time."""
-        return _TIME.iter_unpack(memoryview(self._times)[: self.count * _CONTROL])
+    def packet(self, place: int) -> tuple[Head, int, float]:
+        """The header of one, its octets, and when it came, in Unix time."""
+        (octets,) = _OCTETS.unpack_from(self._messages, place * MESSAGE)
+        seconds, nanoseconds = _TIME.unpack_from(self._times, place * CONTROL)
+        head: Head = _HEAD.unpack_from(self._heads, place * HEAD)
+        return head, octets, seconds + nanoseconds * 1e-9
 
     def datagram(self, place: int, octets: int) -> bytes:
         """The whole of one."""
@@ -119,12 +124,11 @@ class Batch:
     @property
     def datagrams(self) -> list[tuple[bytes, float]]:
         """All of them, each with the time in Unix seconds at which it came."""
-        return [
-            (self.datagram(place, octets), seconds + nanoseconds / 1e9)
-            for place, ((octets,), (seconds, nanoseconds)) in enumerate(
-                zip(self.sizes, self.times, strict=True)
-            )
-        ]
+        found = []
+        for place in range(self.count):
+            _, octets, at = self.packet(place)
+            found.append((self.datagram(place, octets), at))
+        return found
 
 
 class QuickBatch(Batch):
@@ -143,7 +147,7 @@ class QuickBatch(Batch):
         first, pair = ctypes.addressof(self._pieces), 2 * ctypes.sizeof(_Piece)
         messages = (_Message * AT_ONCE)(
             *(
-                _Message(None, 0, first + place * pair, 2, times + place * _CONTROL, _CONTROL)
+                _Message(None, 0, first + place * pair, 2, times + place * CONTROL, CONTROL)
                 for place in range(AT_ONCE)
             )
         )
@@ -152,7 +156,7 @@ class QuickBatch(Batch):
         self._at = _address(self._messages)
 
     def read(self, descriptor: int) -> None:
-        used = self.count * _MESSAGE
+        used = self.count * MESSAGE
         self._messages[:used] = self._fresh[:used]
         self.count = 0
         found = self._call(descriptor, self._at, AT_ONCE, socket.MSG_DONTWAIT, None)

@@ -18,6 +18,7 @@ from p2psip.rtp.reception import Reception
 from p2psip.sdp.attributes import payload_types, rtpmaps
 from p2psip.sdp.session import MediaDescription
 from p2psip.srtp.stream import SrtpStream
+from rtclab.load.clients.line_count import LineCount
 
 _KIND: Final = 0x1F  # of a NAL unit
 _INTERFRAME: Final = 0x01  # of the payload header of VP8
@@ -34,37 +35,18 @@ class HeardLine:
         self._codecs = {each.payload_type: each.encoding.upper() for each in maps}
         self._rate = maps[0].clock_rate if maps else 90_000 if self.is_video else 8_000
         self.reception = Reception(self._rate, self.types)
-        self.is_new = True  # nothing has been shown yet
+        self.count = LineCount(self._rate)
         self.first: float | None = None
-        self.last = 0.0
-        self._ssrc, self._next = -1, -1  # which the next packet is to have
-        self._timestamp = self._ticks = self._run = self._markers = 0
-        self._jitter = 0.0  # in ticks
         self._lost_before = 0
         self._key_at: int | None = None  # timestamp of the first key frame
 
     def heard(self, second: int, sequence: int, timestamp: int, ssrc: int, at: float) -> None:
         """Count a packet by its header, whose second octet has the marker and the payload type.
 
-        The usual one is counted here, as `reception` does, which is told by `settle`.
+        The usual one is counted by `count`, as `reception` does, which is told by `settle`.
         """
-        if sequence != self._next or ssrc != self._ssrc:
+        if not self.count.heard(second, sequence, timestamp, ssrc, at):
             self._heard_unusual(second, sequence, timestamp, ssrc, at)
-            return
-        self._next = sequence + 1 & 0xFFFF
-        self._run += 1
-        if second > 127:
-            self._markers += 1
-        if timestamp == self._timestamp:  # another part of a picture
-            gap = (at - self.last) * self._rate
-        else:
-            ticks = (timestamp - self._timestamp + _HALF) % _CYCLE - _HALF
-            self._ticks += ticks
-            self._timestamp = timestamp
-            gap = (at - self.last) * self._rate - ticks
-        # RFC 3550 §A.8: gaps in arrival and in timestamps
-        self._jitter += ((gap if gap > 0 else -gap) - self._jitter) / 16
-        self.last = at
 
     def _heard_unusual(
         self, second: int, sequence: int, timestamp: int, ssrc: int, at: float
@@ -76,27 +58,33 @@ class HeardLine:
         header = (second & 0x7F, second > 127, sequence, timestamp, ssrc, 0, 0)
         if reception.heard(header, at) is None:
             return
-        self._markers += second > 127
         if reception.ssrc != before and before is not None:
             self._lost_before += lost
-        source = reception.source
+        source, count = reception.source, self.count
+        count.markers += second > 127
         if before is not None:
-            self._ticks += (timestamp - self._timestamp + _HALF) % _CYCLE - _HALF
-        self._ssrc, self._next = ssrc, source.highest + 1 & 0xFFFF
+            count.ticks += (timestamp - count.timestamp + _HALF) % _CYCLE - _HALF
+        count.ssrc, count.next = ssrc, source.highest + 1 & 0xFFFF
         if source.arrival is not None:
-            self._jitter, self._timestamp, self.last = source.arrival
+            count.jitter, count.timestamp, count.last = source.arrival
 
     def settle(self) -> int:
         """Tell `reception` of the usual packets since the last time; return the frames of video."""
         self._pass_on()
-        frames, self._markers = self._markers, 0
+        frames, self.count.markers = self.count.markers, 0
         return frames if self.is_video else 0
 
     def _pass_on(self) -> None:
-        if self._run:
-            arrival = self._jitter, self._timestamp, self.last
-            self.reception.went_on(self._run, self._run, 0, arrival)
-            self._run = 0
+        count = self.count
+        if count.run:
+            arrival = count.jitter, count.timestamp, count.last
+            self.reception.went_on(count.run, count.run, 0, arrival)
+            count.run = 0
+
+    @property
+    def last(self) -> float:
+        """When the last packet came."""
+        return self.count.last
 
     @property
     def lost(self) -> int:
@@ -106,12 +94,12 @@ class HeardLine:
     @property
     def jitter_ms(self) -> float:
         """The interarrival jitter."""
-        return 1000 * self._jitter / self._rate
+        return 1000 * self.count.jitter / self._rate
 
     @property
     def media_ms(self) -> int:
         """How far the timestamps have come since the first packet."""
-        return 1000 * self._ticks // self._rate
+        return 1000 * self.count.ticks // self._rate
 
     def shows(self, data: bytes, srtp: SrtpStream) -> bool:
         """Whether the first key frame is there with this packet, which is decrypted for that."""

@@ -1,4 +1,4 @@
-"""Players and publishers by RTMP, RTMPS and RTMFP: rtmplite's own client.
+"""Players and publishers by RTMP, RTMPS, RTMPT and RTMFP: rtmplite's own client.
 
 Own design: messages are counted as they come, and nothing is decoded.
 """
@@ -53,8 +53,7 @@ def _play(target: Target, tls: ssl.SSLContext | None, tally: Tally) -> None:
             stream = client.create_stream()
             stream.play(target.stream)
             tally.connect(now())
-            for message in stream:
-                frame(tally, message.type_id, message.timestamp, message.payload)
+            stream.follow(lambda each: frame(tally, each.type_id, each.timestamp, each.payload))
             tally.fail(client.reason or "the stream has ended", refused=True)
     except (RemoteError, LocalError, OSError) as error:
         note_failure(tally, error)

@@ -10,16 +10,9 @@ asked for again, so that loss is that of the network.
 import os
 import ssl
 import time
-from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import replace
 from typing import Final
 
-from gevent import socket
-
-from p2psip.errors import RemoteError as SipRemoteError
 from p2psip.nat.demultiplexing import DatagramKind, is_rtcp, kind_of
-from p2psip.net.dtls import DtlsIdentity
 from p2psip.rtp.rtcp import (
     Pli,
     ReceiverReport,
@@ -30,17 +23,14 @@ from p2psip.rtp.rtcp import (
     parse_readable,
 )
 from p2psip.sdp.jsep import BrowserAnswer
-from p2psip.sdp.session import Attribute, SessionDescription
 from rtclab.load.clients.browser_flow import BrowserFlow
-from rtclab.load.clients.client import Work, note_failure, own_url
-from rtclab.load.clients.datagrams import HEAD, Batch, Rounds
-from rtclab.load.clients.endpoint import Endpoint
+from rtclab.load.clients.browsers import BrowserCrowd
+from rtclab.load.clients.datagrams import Batch, Head
+from rtclab.load.clients.line_count import HEAD, RTP
 from rtclab.load.clients.rtp_lines import HeardLine, heard_lines
 from rtclab.load.figures.tally import AUDIO, FIRST_AUDIO, FIRST_PACKET, FIRST_VIDEO, VIDEO, Tally
-from rtmplite.errors import RemoteError
 from rtmplite.net.clock import now
 
-RTP: Final = 128  # the least first octet: RFC 7983 §7
 MOST_SOURCES: Final = 16  # whose reports are kept
 REPORTS: Final = 5.0  # s between two reports, of which the half is drawn
 ASKS: Final = 1.0  # s until a key frame is asked for, and asked for again
@@ -67,75 +57,31 @@ a=rtcp-mux
 """.encode()
 
 
-class Viewers:
-    """The viewers of one process, which share a certificate and the rounds of reading."""
-
-    def __init__(self, url: str, tls: ssl.SSLContext | None) -> None:
-        self._url, self._tls = url, tls
-        self._identity, self._rounds = DtlsIdentity(), Rounds()
-
-    def viewer(self, number: int) -> Work:
-        """Play; all clients the same unless the URL has `{}`."""
-        endpoint = Endpoint(own_url(self._url, number, each=False), self._tls)
-        return lambda tally: self._view(endpoint, tally)
-
-    def close(self) -> None:
-        """End the rounds."""
-        self._rounds.close()
-
-    def _view(self, endpoint: Endpoint, tally: Tally) -> None:
-        tally.begin(now())
-        try:
-            with closing(BrowserFlow(self._identity, self._rounds, own_address(endpoint))) as flow:
-                offer = flow.end().offer(SessionDescription.parse(OFFER), NAMED)
-                session = endpoint.begin(bytes(offer))
-                try:
-                    answer = BrowserAnswer.read(session.answer)
-                    viewer = Viewer(flow, heard_lines(answer.lines), tally)
-                    flow.connect(answer, viewer.take)
-                    tally.connect(now())
-                    viewer.watch()
-                finally:
-                    endpoint.end(session)
-        except SipRemoteError as error:
-            tally.fail(error.reason, refused=error.status == 488)
-        except RemoteError as error:
-            tally.fail(error.description, refused=True)
-        except OSError as error:
-            note_failure(tally, error)
-
-
-# Names for the lines, and nothing about rates, which viewers leave to the server.
-NAMED: Final = tuple(
-    replace(line, attributes=(Attribute("mid", str(number)),))
-    for number, line in enumerate(SessionDescription.parse(OFFER).media)
-)
-
-
-def own_address(endpoint: Endpoint) -> str:
-    """Our address on the way to a server."""
-    family, kind, _, _, address = socket.getaddrinfo(*endpoint.host, 0, socket.SOCK_DGRAM)[0]
-    with socket.socket(family, kind) as probe:
-        probe.connect(address)
-        return str(probe.getsockname()[0])
+def viewers(url: str, tls: ssl.SSLContext | None) -> BrowserCrowd:
+    """Make the viewers of one process."""
+    return BrowserCrowd(url, tls, OFFER, Viewer)
 
 
 class Viewer:
     """One viewer that is connected: what it counts and reports."""
 
-    def __init__(self, flow: BrowserFlow, lines: Sequence[HeardLine], tally: Tally) -> None:
+    def __init__(self, flow: BrowserFlow, answer: BrowserAnswer, tally: Tally) -> None:
         self._flow, self._tally = flow, tally
-        self._lines = lines
+        self._lines = lines = heard_lines(answer.lines)
         self._by_second = {
             marker | number: line for line in lines for number in line.types for marker in (0, 128)
         }
+        self._counts = [
+            line.count if (line := self._by_second.get(second)) is not None else None
+            for second in range(256)
+        ]
         self._ssrc = int.from_bytes(os.urandom(4), "big")
         self._name = os.urandom(9).hex()
         self._reports: dict[bytes, tuple[bytes, float]] = {}
         self._report_at = now() + REPORTS / 2
         self._ask_at = now() + ASKS
 
-    def watch(self) -> None:
+    def act(self) -> None:
         """Report until the server ends it."""
         flow = self._flow
         while not flow.over.is_set():
@@ -148,27 +94,36 @@ class Viewer:
                 self._ask_at = at + ASKS if self._ask() else float("inf")
             due = min(flow.deadline, self._report_at, self._ask_at)
             flow.over.wait(max(0.001, due - now()))
-        self._tally.fail(flow.reason, refused=flow.told)
 
     def take(self, batch: Batch) -> None:
         """Count what has come, in a run."""
-        by_second, offset = self._by_second, now() - time.time()
-        packets, size, last = 0, 0, 0.0
-        arrived = zip(batch.heads, batch.sizes, batch.times, strict=True)
-        for place, (head, (octets,), (seconds, nanoseconds)) in enumerate(arrived):
-            first, second, sequence, timestamp, ssrc = head
-            line = by_second.get(second)
-            if line is None or first < RTP or octets < HEAD:
-                self._control(batch.datagram(place, octets), now())
-                continue
-            last = seconds + nanoseconds * 1e-9 + offset
-            line.heard(second, sequence, timestamp, ssrc, last)
-            packets += 1
-            size += octets
-            if line.is_new:
-                self._look(line, batch.datagram(place, octets), last)
+        offset, packets, size, last = now() - time.time(), 0, 0, 0.0
+        place = 0
+        while True:
+            begin = place
+            place, octets, at = batch.pass_usual(begin, self._counts, offset)
+            if place > begin:
+                packets, size, last = packets + place - begin, size + octets, at
+            if place >= batch.count:
+                break
+            head, octets, at = batch.packet(place)
+            if self._heard_other(batch, place, head, octets, at + offset):
+                packets, size, last = packets + 1, size + octets, at + offset
+            place += 1
         if packets:
             self._settle(last, packets, size)
+
+    def _heard_other(self, batch: Batch, place: int, head: Head, octets: int, at: float) -> bool:
+        """Count a packet that is not usual, or take what is none; whether it was one."""
+        first, second, sequence, timestamp, ssrc = head
+        line = self._by_second.get(second)
+        if line is None or first < RTP or octets < HEAD:
+            self._control(batch.datagram(place, octets), now())
+            return False
+        line.heard(second, sequence, timestamp, ssrc, at)
+        if line.count.is_new:
+            self._look(line, batch.datagram(place, octets), at)
+        return True
 
     def _look(self, line: HeardLine, data: bytes, at: float) -> None:
         """Note the first packet of a line, and of video the first picture that shows."""
@@ -180,9 +135,9 @@ class Viewer:
             line.first = at
         if line.is_video and line.shows(data, self._flow.srtp):
             self._tally.came(FIRST_VIDEO, at)
-            line.is_new = False
+            line.count.is_new = False
         elif not line.is_video:
-            line.is_new = False
+            line.count.is_new = False
 
     def _settle(self, last: float, packets: int, size: int) -> None:
         """Bring the tally up to date, once for a run."""
@@ -222,7 +177,7 @@ class Viewer:
 
     def _ask(self) -> bool:
         """Ask for a key frame; whether one may have to be asked for again."""
-        waiting = [line for line in self._lines if line.is_new and line.is_video]
+        waiting = [line for line in self._lines if line.count.is_new and line.is_video]
         for line in waiting:
             if line.reception.ssrc is not None:
                 self._send(ReceiverReport(self._ssrc), Pli(self._ssrc, line.reception.ssrc))

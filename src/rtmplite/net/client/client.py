@@ -343,6 +343,7 @@ class ClientStream:
         self.ended = False
         self._client, self._machine = client, machine
         self._media: Queue[Message | None] = Queue()
+        self._take_media: Callable[[Message], object] = self._media.put
         self._statuses: Queue[dict[str, Value] | None] = Queue()
 
     @property
@@ -384,6 +385,15 @@ class ClientStream:
         while (message := self.read(timeout=None)) is not None:
             yield message
 
+    def follow(self, take: Callable[[Message], object]) -> None:
+        """Give `take` each message as it comes, until the stream ends.
+
+        It is called in the greenlet that reads, and must not wait: no other one has to be woken.
+        """
+        self._take_media = take
+        while (message := self._media.get()) is not None:  # those from before, then the end
+            take(message)
+
     def status(self, timeout: float | None = TIMEOUT) -> dict[str, Value] | None:
         """The next information object of an onStatus; None after `timeout` s, or at the end."""
         if self.ended and self._statuses.empty():
@@ -404,7 +414,7 @@ class ClientStream:
         """Keep an event of this stream until it is read; `Client` calls it."""
         match event:
             case Message(type_id=type_id) if type_id in CHUNK_STREAMS:
-                self._media.put(event)
+                self._take_media(event)
             case Called(command=command) if command.name == "onStatus":
                 information = command.args[0] if command.args else None
                 if isinstance(information, dict):

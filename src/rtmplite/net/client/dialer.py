@@ -5,14 +5,15 @@ import os
 import ssl
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import gevent
 from gevent import socket
 
-from rtmplite.errors import LocalError
+from rtmplite.errors import LocalError, RemoteError
 from rtmplite.net import admitted
+from rtmplite.net.client.http_tunnel import HttpTunnel
 from rtmplite.net.clock import now
 from rtmplite.net.rtmfp_port import RtmfpPort
 from rtmplite.net.tcp_connections import Socket, TcpConnections
@@ -125,7 +126,7 @@ class Dialer(TcpConnections[ChunkSession]):
 
         Own design: also where the server sends us to another one.
         """
-        if isinstance(machine, ChunkSession):
+        if isinstance(machine, ChunkSession) and not machine.target.by_http:
             connect = partial(admitted.connect, admits=admits, timeout=TIMEOUT)
             gevent.spawn(self._dial_by, connect, machine)
         else:
@@ -147,14 +148,19 @@ class Dialer(TcpConnections[ChunkSession]):
             self._close(port)
 
     def _dial(self, machine: ChunkSession) -> None:
-        self._dial_by(lambda *address: socket.create_connection(address, TIMEOUT), machine)
+        def connect(*address: Any) -> socket.socket:
+            if machine.target.by_http:
+                return HttpTunnel(machine.target, TIMEOUT).socket
+            return socket.create_connection(address, TIMEOUT)
+
+        self._dial_by(connect, machine)
 
     def _dial_by(self, connect: Callable[[str, int], socket.socket], machine: ChunkSession) -> None:
         target = machine.target
         try:
             waiting = connect(target.host, target.port)
-        except OSError as error:
-            machine.transport.connection_lost(now(), error.strerror or str(error))
+        except (OSError, RemoteError) as error:
+            machine.transport.connection_lost(now(), getattr(error, "strerror", "") or str(error))
             return
         connected = Socket(fileno=waiting.detach())
         if machine.closed:  # in the meantime

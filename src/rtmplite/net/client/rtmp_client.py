@@ -19,24 +19,30 @@ from gevent.lock import BoundedSemaphore
 
 from rtmplite.amf.values import Value
 from rtmplite.net.client.client import TIMEOUT, Client, established
+from rtmplite.net.client.http_tunnel import HttpTunnel
 from rtmplite.net.clock import now
 from rtmplite.net.tls import CLOSED_UNHEARD, Tls, client_context, explain, mistaken
 from rtmplite.net.usage import in_words
 from rtmplite.rtmp.client import ClientConnection, Target
 
 READ_SIZE: Final = 65536
+FAREWELL: Final = 2.0  # s for the end of a tunnel to arrive
 
 
 class RtmpClient(Client):
-    """One connection by RTMP, with TLS or without; make it with `connect`."""
+    """One connection by RTMP, with TLS or without, or in a `tunnel`; make it with `connect`."""
 
     _machine: ClientConnection
 
     def __init__(
-        self, machine: ClientConnection, connected: socket.socket, tls: Tls | None = None
+        self,
+        machine: ClientConnection,
+        connected: socket.socket,
+        tls: Tls | None = None,
+        tunnel: HttpTunnel | None = None,
     ) -> None:
         super().__init__(machine)
-        self._socket, self._tls = connected, tls
+        self._socket, self._tls, self._tunnel = connected, tls, tunnel
         self._sending = BoundedSemaphore()
         self._is_heard = False
         self._greenlet = gevent.spawn(self._run)
@@ -86,6 +92,9 @@ class RtmpClient(Client):
         machine = ClientConnection(
             target, os.urandom, now(), args=args, properties=properties, digest=digest
         )
+        if target.by_http:
+            tunnel = HttpTunnel(target, timeout)
+            return cls(machine, tunnel.socket, tunnel=tunnel)
         connected = socket.create_connection((target.host, target.port), timeout)
         connected.settimeout(None)
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -98,6 +107,8 @@ class RtmpClient(Client):
         if self._greenlet is not gevent.getcurrent():
             self._greenlet.kill()
         self._socket.close()
+        if self._tunnel is not None:
+            self._tunnel.join(FAREWELL)
         self._finish()
 
     def flush(self) -> None:

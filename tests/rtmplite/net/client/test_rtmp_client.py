@@ -96,6 +96,24 @@ def test_silence_is_a_timeout(url):
     assert not stream.ended
 
 
+def test_what_is_followed_comes_at_once_and_all_of_it(url):
+    """What had come before it was followed comes first."""
+    player, source, seen = RtmpClient.connect(url), RtmpClient.connect(url), []
+    shown, stream = player.create_stream(), source.create_stream()
+    shown.play("demo")
+    stream.publish("demo")
+    for at in range(3):
+        stream.write(8, at, b"\xb2sound")
+    assert shown.status(timeout=20) is not None  # behind which some of it has been read
+    following = gevent.spawn(shown.follow, seen.append)
+    stream.write(8, 3, b"\xb2sound")
+    source.close()
+    following.join(20)
+    assert following.ready() and shown.ended
+    assert [each.timestamp for each in seen if each.type_id == 8] == [0, 1, 2, 3]
+    player.close()
+
+
 def test_nobody_there_is_an_os_error():
     """As with any socket."""
     with socket.socket() as deaf:
