@@ -10,7 +10,7 @@ from rtmplite.rtmp.wire.message import MessageType
 
 def test_streams_and_wrong_applications_have_lines(tmp_path):
     with Gateway(tmp_path / "gateway") as gateway:
-        with pytest.raises(RemoteError, match="lvie; there are: call, live, sip"):
+        with pytest.raises(RemoteError, match="lvie; there are: call, live, mixed, sip"):
             RtmpClient.connect(gateway.url("lvie"))
         player = RtmpClient.connect(gateway.url("live"))
         player.create_stream().play("demo")

@@ -228,7 +228,7 @@ class Call:
 
     @property
     def dtls_suite(self) -> str:
-        """The suite of the keys that a browser has agreed on, "" without: RFC 5764 §4.1.2."""
+        """The suite of the keys that a browser has agreed on, "" without: RFC 5764 §4.2."""
         leg = self.media.envelope
         return leg.suite if isinstance(leg, BrowserLeg) else ""
 

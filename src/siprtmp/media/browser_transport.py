@@ -352,7 +352,7 @@ class BrowserLeg:
 
     @property
     def suite(self) -> str:
-        """The name of what protects the media, "" before: RFC 5764 §4.1.2."""
+        """The name of what protects the media, "" before: RFC 5764 §4.2."""
         return AES_CM_128_HMAC_SHA1_80.name if self.keys is not None else ""
 
     def open(self) -> tuple[BundledLine, MediaAddress]:

@@ -196,7 +196,7 @@ class CallStory:
                 found.append(self._of_media(now, "RTP", source, target, text))
         if not self._has_reports and seen.rtp is not None and seen.rtp.rtt is not None:
             self._has_reports = True
-            text = f"first report, round trip {1000 * seen.rtp.rtt:.0f} ms"
+            text = f"round trip {1000 * seen.rtp.rtt:.0f} ms"
             found.append(self._of_media(now, "RTCP", PHONE, GATEWAY, text))
         if last.received and self._is_due(now):
             is_silent = seen.received == last.received
