@@ -12,6 +12,9 @@ from p2psip.rtp.payload.opus import MAX_TICKS, OpusPacket
 from p2psip.rtp.payload.red import RedundantBlock, RedundantPayload
 
 _TYPES = st.integers(0, 127)
+_FRAMES = st.sampled_from([1, 2, 4, 48])
+_SIZES = st.sampled_from([0, 1, 10, 251, 252, 255, 256, 1275])
+_PADDINGS = st.just(0) | st.integers(0, 1000)
 
 
 @st.composite
@@ -19,14 +22,13 @@ def opus_packets(draw: DrawFn) -> OpusPacket:
     """Packets of every code and configuration, with padding or not: RFC 6716 §3.2."""
     configuration = draw(st.integers(0, 31))
     frame_ticks = OpusPacket(configuration, False, (b"",)).frame_ticks
-    most = min(MAX_TICKS // frame_ticks, draw(st.sampled_from([1, 2, 4, 48])))
-    sizes = st.sampled_from([0, 1, 10, 251, 252, 255, 256, 1275])
+    most = min(MAX_TICKS // frame_ticks, draw(_FRAMES))
     if draw(st.booleans()):
-        size = draw(sizes)
+        size = draw(_SIZES)
         frames = [bytes(size)] * draw(st.integers(1, most))
     else:
-        frames = [bytes(each) for each in draw(st.lists(sizes, min_size=1, max_size=most))]
-    padding = draw(st.just(0) | st.integers(0, 1000))
+        frames = [bytes(each) for each in draw(st.lists(_SIZES, min_size=1, max_size=most))]
+    padding = draw(_PADDINGS)
     return OpusPacket(configuration, draw(st.booleans()), tuple(frames), padding)
 
 

@@ -20,18 +20,23 @@ hosts: SearchStrategy[str] = st.one_of(
     st.uuids().map(lambda drawn: f"{drawn}.local"),  # as browsers hide their addresses
 )
 
+_KINDS: Final = st.sampled_from(CandidateType)
+_TRANSPORTS: Final = st.sampled_from(["UDP", "udp", "TCP"])
+_KNOWN: Final = st.tuples(st.sampled_from(["generation", "ufrag", "network-cost"]), _TOKENS)
+_MORE: Final = st.lists(_KNOWN | st.tuples(_TOKENS, _TOKENS), max_size=3)
+_TCP_TYPES: Final = st.sampled_from(["active", "passive", "so"])
+_RELATED: Final = st.tuples(hosts, ports)
+
 
 @st.composite
 def candidates(draw: DrawFn) -> IceCandidate:
     """Any candidate, of UDP or TCP, with a name or an address: RFC 8839 §5.1."""
-    kind = draw(st.sampled_from(CandidateType))
-    transport = draw(st.sampled_from(["UDP", "udp", "TCP"]))
-    known = st.tuples(st.sampled_from(["generation", "ufrag", "network-cost"]), _TOKENS)
-    more = draw(st.lists(known | st.tuples(_TOKENS, _TOKENS), max_size=3))
-    more = [pair for pair in more if pair[0] not in ("raddr", "rport")]
+    kind = draw(_KINDS)
+    transport = draw(_TRANSPORTS)
+    more = [pair for pair in draw(_MORE) if pair[0] not in ("raddr", "rport")]
     if transport == "TCP":
-        more.insert(0, ("tcptype", draw(st.sampled_from(["active", "passive", "so"]))))
-    related = None if kind is CandidateType.HOST else draw(st.tuples(hosts, ports))
+        more.insert(0, ("tcptype", draw(_TCP_TYPES)))
+    related = None if kind is CandidateType.HOST else draw(_RELATED)
     return IceCandidate(
         draw(foundations),
         draw(st.integers(1, 256)),

@@ -5,6 +5,7 @@ the readable codecs, so `.map(bytes)` gives datagrams.
 """
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -223,9 +224,9 @@ def speex_payloads(draw: DrawFn, max_frames: int = 4) -> SpeexPayload:
     """One to `max_frames` frames with any modes, in-band requests and padding: RFC 5574 §3.3."""
     whole, narrow = [], []
     for _ in range(draw(st.integers(1, max_frames))):
-        cut = "".join(draw(st.lists(_speex_requests(), max_size=2))) + draw(_speex_narrowband())
+        cut = "".join(draw(_SPEEX_REQUESTS)) + draw(_SPEEX_NARROWBAND)
         narrow.append(cut)
-        whole.append(cut + "".join(draw(st.lists(_speex_layers(), max_size=speex.MAX_LAYERS))))
+        whole.append(cut + "".join(draw(_SPEEX_LAYERS)))
     padded = [_pad(bits) for bits in whole]
     return SpeexPayload(_pad("".join(whole)), padded, [_pad(bits) for bits in narrow])
 
@@ -235,24 +236,28 @@ def _bits(count: int) -> SearchStrategy[str]:
     return st.integers(0, (1 << count) - 1).map(lambda n: f"{n:0{count}b}" if count else "")
 
 
-def _speex_narrowband() -> SearchStrategy[str]:
-    return st.sampled_from(list(speex.NARROWBAND_BITS.items())).flatmap(
-        lambda part: _bits(part[1] - 5).map(lambda bits: f"0{part[0]:04b}{bits}")
-    )
+def _behind(head: str, count: int) -> SearchStrategy[str]:
+    """Write `count` random bits behind those of a head."""
+    return _bits(count).map(head.__add__)
 
 
-def _speex_layers() -> SearchStrategy[str]:
-    return st.sampled_from(list(speex.LAYER_BITS.items())).flatmap(
-        lambda part: _bits(part[1] - 4).map(lambda bits: f"1{part[0]:03b}{bits}")
-    )
-
-
-def _speex_requests() -> SearchStrategy[str]:
-    """A message to the decoder: a code, and as many bits as the code says."""
-    sizes = [1, 1, *[4] * 6, 8, 8, 16, 16, 32, 32, 64, 64]
-    return st.integers(0, 15).flatmap(
-        lambda code: _bits(sizes[code]).map(lambda bits: f"01110{code:04b}{bits}")
-    )
+_SPEEX_NARROWBAND: Final = st.one_of(
+    [_behind(f"0{mode:04b}", bits - 5) for mode, bits in speex.NARROWBAND_BITS.items()]
+)
+_SPEEX_LAYERS: Final = st.lists(
+    st.one_of([_behind(f"1{mode:03b}", bits - 4) for mode, bits in speex.LAYER_BITS.items()]),
+    max_size=speex.MAX_LAYERS,
+)
+# A message to the decoder: a code, and as many bits as the code says.
+_SPEEX_REQUESTS: Final = st.lists(
+    st.one_of(
+        [
+            _behind(f"01110{code:04b}", bits)
+            for code, bits in enumerate([1, 1, *[4] * 6, 8, 8, 16, 16, 32, 32, 64, 64])
+        ]
+    ),
+    max_size=2,
+)
 
 
 def _pad(bits: str) -> bytes:

@@ -3,6 +3,7 @@
 Own design: the oracle's grammar of RFC 8489 §5 and §14.
 """
 
+from functools import cache
 from struct import pack
 from typing import Final
 
@@ -38,6 +39,7 @@ addresses: SearchStrategy[TransportAddress] = st.builds(
 _signatures = {StunType.MESSAGE_INTEGRITY, StunType.MESSAGE_INTEGRITY_SHA256, StunType.FINGERPRINT}
 
 
+@cache
 def attributes() -> SearchStrategy[tuple[int, bytes]]:
     """One attribute that signs nothing: RFC 8489 §14."""
     texts = st.sampled_from([StunType.USERNAME, StunType.REALM, StunType.NONCE, StunType.SOFTWARE])
@@ -51,6 +53,9 @@ def attributes() -> SearchStrategy[tuple[int, bytes]]:
     )
 
 
+_ATTRIBUTES: Final = st.lists(attributes(), max_size=6)
+
+
 @st.composite
 def messages(
     draw: DrawFn,
@@ -62,7 +67,7 @@ def messages(
     `keys` draws the key of the signature; by default there is none.
     """
     identifier = draw(transaction_ids)
-    listed = draw(st.lists(attributes(), max_size=6))
+    listed = draw(_ATTRIBUTES)
     if draw(st.booleans()):
         mapped = write_address(draw(addresses), identifier)
         listed.append((StunType.XOR_MAPPED_ADDRESS, mapped))
@@ -95,22 +100,32 @@ channel_messages: SearchStrategy[tuple[int, bytes]] = st.tuples(
 )
 
 
+_ADDRESSES: Final = (TurnType.XOR_PEER_ADDRESS, TurnType.XOR_RELAYED_ADDRESS)
+_TURN_VALUES: Final[dict[TurnType, SearchStrategy[bytes]]] = {
+    TurnType.CHANNEL_NUMBER: st.integers(CHANNELS[0], CHANNELS[-1]).map(write_channel),
+    TurnType.LIFETIME: st.integers(0, 0xFFFFFFFF).map(write_lifetime),
+    TurnType.DATA: st.binary(max_size=200),
+    TurnType.REQUESTED_ADDRESS_FAMILY: st.booleans().map(write_family),
+    TurnType.REQUESTED_TRANSPORT: st.integers(0, 255).map(write_transport),
+    TurnType.EVEN_PORT: st.sampled_from([b"\x00", b"\x80"]),
+    TurnType.RESERVATION_TOKEN: st.binary(min_size=8, max_size=8),
+    TurnType.DONT_FRAGMENT: st.just(b""),
+}
+_TURN_TYPES: Final = st.lists(st.sampled_from([*_ADDRESSES, *_TURN_VALUES]), max_size=5)
+_TURN_METHODS: Final = st.sampled_from(TurnMethod)
+
+
 @st.composite
 def turn_messages(draw: DrawFn) -> StunMessage:
     """A TURN message with attributes of TURN, whatever its method has: RFC 8656 §17, §18.1."""
     identifier = draw(transaction_ids)
-    values: dict[TurnType, SearchStrategy[bytes]] = {
-        TurnType.CHANNEL_NUMBER: st.integers(CHANNELS[0], CHANNELS[-1]).map(write_channel),
-        TurnType.LIFETIME: st.integers(0, 0xFFFFFFFF).map(write_lifetime),
-        TurnType.XOR_PEER_ADDRESS: addresses.map(lambda each: write_address(each, identifier)),
-        TurnType.XOR_RELAYED_ADDRESS: addresses.map(lambda each: write_address(each, identifier)),
-        TurnType.DATA: st.binary(max_size=200),
-        TurnType.REQUESTED_ADDRESS_FAMILY: st.booleans().map(write_family),
-        TurnType.REQUESTED_TRANSPORT: st.integers(0, 255).map(write_transport),
-        TurnType.EVEN_PORT: st.sampled_from([b"\x00", b"\x80"]),
-        TurnType.RESERVATION_TOKEN: st.binary(min_size=8, max_size=8),
-        TurnType.DONT_FRAGMENT: st.just(b""),
-    }
-    kinds = draw(st.lists(st.sampled_from(list(values)), max_size=5))
-    listed = [(kind, draw(values[kind])) for kind in kinds]
-    return StunMessage.write(draw(classes), draw(st.sampled_from(TurnMethod)), identifier, listed)
+    listed = [
+        (
+            kind,
+            write_address(draw(addresses), identifier)
+            if kind in _ADDRESSES
+            else draw(_TURN_VALUES[kind]),
+        )
+        for kind in draw(_TURN_TYPES)
+    ]
+    return StunMessage.write(draw(classes), draw(_TURN_METHODS), identifier, listed)

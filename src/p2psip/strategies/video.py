@@ -12,6 +12,10 @@ from p2psip.rtp.payload import h265
 from p2psip.rtp.payload.h264 import H264Fragment, aggregate
 from p2psip.rtp.payload.vp8 import Vp8Descriptor
 
+_MAYBE_PICTURE = st.none() | st.integers(0, 127) | st.integers(0, 0x7FFF)
+_MAYBE_LAYER = st.none() | st.integers(0, 3)
+_MAYBE_KEY = st.none() | st.integers(0, 31)
+_MAYBE_OCTET = st.none() | st.integers(0, 255)
 _PRIORITIES = st.sampled_from([0x00, 0x20, 0x40, 0x60])
 
 
@@ -120,16 +124,16 @@ def _paci(payload: bytes, extension: bytes) -> bytes:
 @st.composite
 def vp8_descriptors(draw: DrawFn) -> Vp8Descriptor:
     """Descriptors with any of the optional fields: RFC 7741 §4.2."""
-    picture_id = draw(st.none() | st.integers(0, 127) | st.integers(0, 0x7FFF))
-    layer = draw(st.none() | st.integers(0, 3))
-    key_index = draw(st.none() | st.integers(0, 31))
+    picture_id = draw(_MAYBE_PICTURE)
+    layer = draw(_MAYBE_LAYER)
+    key_index = draw(_MAYBE_KEY)
     is_long = picture_id is not None and (picture_id > 127 or draw(st.booleans()))
     return Vp8Descriptor(
         start=draw(st.booleans()),
         partition=draw(st.integers(0, 7)),
         non_reference=draw(st.booleans()),
         picture_id=picture_id,
-        temporal_base=None if layer is None else draw(st.none() | st.integers(0, 255)),
+        temporal_base=None if layer is None else draw(_MAYBE_OCTET),
         temporal_layer=layer,
         layer_sync=(layer is not None or key_index is not None) and draw(st.booleans()),
         key_index=key_index,

@@ -6,7 +6,7 @@ Own design, over the grammar of AMF0 §2.
 from collections.abc import Callable, Collection
 from functools import cache
 from struct import pack
-from typing import cast
+from typing import Any, cast
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -69,14 +69,26 @@ def values(max_leaves: int = 12) -> SearchStrategy[Value]:
 
 
 @cache
+def _makers() -> SearchStrategy[list[Callable[[], Value]]]:
+    makers: list[Callable[[], Value]] = [list, dict, EcmaArray, _typed]
+    return st.lists(st.sampled_from(makers), min_size=1, max_size=5)
+
+
+@cache
+def _links(count: int) -> SearchStrategy[list[Any]]:
+    """What one of `count` containers holds: others by their index in a tuple, and scalars."""
+    return st.lists(st.tuples(st.sampled_from(range(count))) | scalars(), max_size=3)
+
+
+@cache
 @st.composite
 def graphs(draw: DrawFn) -> Value:
     """Containers that hold each other and themselves: AMF0 §2.9."""
-    makers: list[Callable[[], Value]] = [list, dict, EcmaArray, _typed]
-    kinds = draw(st.lists(st.sampled_from(makers), min_size=1, max_size=5))
-    nodes: list[Value] = [make() for make in kinds]
+    nodes: list[Value] = [make() for make in draw(_makers())]
     for node in nodes:
-        links = draw(st.lists(st.sampled_from(nodes) | scalars(), max_size=3))
+        links = [
+            nodes[each[0]] if type(each) is tuple else each for each in draw(_links(len(nodes)))
+        ]
         if isinstance(node, list):
             node.extend(links)
         elif isinstance(node, dict):

@@ -6,7 +6,7 @@ Own design, over the grammar of AMF3 §3.
 from collections.abc import Callable
 from functools import cache
 from struct import pack
-from typing import cast
+from typing import Any, cast
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -104,14 +104,26 @@ def _instance(
 
 
 @cache
+def _makers() -> SearchStrategy[list[Callable[[], Value]]]:
+    makers: list[Callable[[], Value]] = [list, dict, _typed, _array, _vector, _dictionary, _wrapped]
+    return st.lists(st.sampled_from(makers), min_size=1, max_size=5)
+
+
+@cache
+def _links(count: int) -> SearchStrategy[list[Any]]:
+    """What one of `count` containers holds: others by their index in a tuple, and scalars."""
+    return st.lists(st.tuples(st.sampled_from(range(count))) | scalars(), max_size=3)
+
+
+@cache
 @st.composite
 def graphs(draw: DrawFn) -> Value:
     """Containers that hold each other and themselves: AMF3 §2.2."""
-    makers: list[Callable[[], Value]] = [list, dict, _typed, _array, _vector, _dictionary, _wrapped]
-    kinds = draw(st.lists(st.sampled_from(makers), min_size=1, max_size=5))
-    nodes: list[Value] = [make() for make in kinds]
+    nodes: list[Value] = [make() for make in draw(_makers())]
     for node in nodes:
-        links = draw(st.lists(st.sampled_from(nodes) | scalars(), max_size=3))
+        links = [
+            nodes[each[0]] if type(each) is tuple else each for each in draw(_links(len(nodes)))
+        ]
         for index, link in enumerate(links):
             _join(node, f"n{index}", link)
     return nodes[0]

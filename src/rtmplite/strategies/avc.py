@@ -3,6 +3,8 @@
 Own design: over FLV 10.1 §E.4.3.2 and the syntax of ITU-T H.264, which is not in the catalogue.
 """
 
+from itertools import product
+
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
@@ -10,6 +12,14 @@ from rtmplite.flv.avc import HIGH_PROFILES, AvcConfig, SequenceParameters
 
 _FLAG = st.integers(0, 1)
 _OLD_PROFILES = (66, 77, 88)
+_PROFILES = st.sampled_from([*_OLD_PROFILES, *sorted(HIGH_PROFILES)])
+_SCALINGS = {
+    size: st.lists(st.integers(1, 255), max_size=3) | st.just([9] * size) for size in (16, 64)
+}
+_OFFSETS = st.lists(st.integers(-(1 << 31) + 1, 1 << 31), max_size=4)
+_CROPS = st.none() | st.tuples(*[st.integers(0, 3)] * 4)
+_PARTS = st.sampled_from(list(product((0, 1), repeat=8)))
+_ASPECTS = st.sampled_from([1, 255])
 
 
 class BitWriter:
@@ -48,7 +58,7 @@ class BitWriter:
 @st.composite
 def sequence_parameter_sets(draw: DrawFn) -> tuple[bytes, SequenceParameters]:
     """A sequence parameter set with any of its optional parts, and its fields."""
-    profile = draw(st.sampled_from([*_OLD_PROFILES, *sorted(HIGH_PROFILES)]))
+    profile = draw(_PROFILES)
     compatibility, level, set_id = (draw(st.integers(0, n)) for n in (255, 255, 31))
     bits = BitWriter()
     for octet in (profile, compatibility, level):
@@ -79,7 +89,7 @@ def _put_scaling(draw: DrawFn, bits: BitWriter, lists: int) -> None:
     bits.put(1, present)
     for at in range(lists * present):
         size = 16 if at < 6 else 64
-        values = draw(st.lists(st.integers(1, 255), max_size=3) | st.just([9] * size))
+        values = draw(_SCALINGS[size])
         bits.put(1, bool(values))
         last = 8
         for value in values:
@@ -96,7 +106,7 @@ def _put_order(draw: DrawFn, bits: BitWriter) -> None:
     if kind == 0:
         bits.exp_golomb(draw(st.integers(0, 12)))
     elif kind == 1:
-        offsets = draw(st.lists(st.integers(-(1 << 31) + 1, 1 << 31), max_size=4))
+        offsets = draw(_OFFSETS)
         bits.put(1, draw(_FLAG))
         bits.signed(draw(st.integers(-9, 9)))
         bits.signed(draw(st.integers(-9, 9)))
@@ -115,7 +125,7 @@ def _put_size(draw: DrawFn, bits: BitWriter, chroma: int) -> tuple[int, int]:
         bits.put(1, draw(_FLAG))
     bits.put(1, draw(_FLAG))
     width, height = 16 * across, 16 * down * (2 - is_progressive)
-    crops = draw(st.none() | st.tuples(*[st.integers(0, 3)] * 4))
+    crops = draw(_CROPS)
     bits.put(1, crops is not None)
     if crops is not None:
         bits.exp_golomb(*crops)
@@ -126,14 +136,14 @@ def _put_size(draw: DrawFn, bits: BitWriter, chroma: int) -> tuple[int, int]:
 
 def _put_usability(draw: DrawFn, bits: BitWriter) -> int | None:
     """Write the parts before the limit on reordering, and that; give it, None without."""
-    is_there, *parts, restriction = draw(st.tuples(*[_FLAG] * 8))
+    is_there, *parts, restriction = draw(_PARTS)
     bits.put(1, is_there)
     if not is_there:
         return None
     aspect, overscan, signal, chroma, timing, model = parts
     bits.put(1, aspect)
     if aspect:
-        kind = draw(st.sampled_from([1, 255]))
+        kind = draw(_ASPECTS)
         bits.put(8, kind)
         if kind == 255:
             bits.put(32, draw(st.integers(0, (1 << 32) - 1)))

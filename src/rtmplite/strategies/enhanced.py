@@ -42,6 +42,11 @@ _VIDEO_KINDS = st.sampled_from(
 _AUDIO_KINDS = st.sampled_from(
     [each for each in AudioPacketType if each < AudioPacketType.MULTITRACK]
 ) | st.integers(8, 15)
+_VIDEO_CODECS, _AUDIO_CODECS = (
+    st.sampled_from(all_) | _UI32 for all_ in (VideoFourCc, AudioFourCc)
+)
+_ANY_FRAMES = st.sampled_from(range(8))
+_FRAMES = st.sampled_from([each for each in range(8) if each != FrameType.INFO_OR_COMMAND])
 
 
 @cache
@@ -73,12 +78,11 @@ def video_tags() -> SearchStrategy[ExVideoTag]:
 @st.composite
 def _pictures(draw: st.DrawFn) -> ExVideoTag:
     kind = int(draw(_VIDEO_KINDS))
-    frame_type = draw(st.integers(0, 7).filter(lambda each: each != 5 or kind == 4))
-    codecs = st.sampled_from(VideoFourCc) | _UI32
-    layout, shared = draw(_LAYOUTS), int(draw(codecs))
+    frame_type = draw(_ANY_FRAMES if kind == 4 else _FRAMES)
+    layout, shared = draw(_LAYOUTS), int(draw(_VIDEO_CODECS))
     tracks = []
     for number in draw(_ids(layout)):
-        codec = int(draw(codecs)) if layout == _MANY[1] else shared
+        codec = int(draw(_VIDEO_CODECS)) if layout == _MANY[1] else shared
         time = draw(_TIMES) if has_composition_time(kind, codec) else 0
         tracks.append(VideoTrack(codec, draw(_DATA), number, time))
     return ExVideoTag(frame_type, kind, tuple(tracks), layout, None, draw(_modifiers()))
@@ -98,14 +102,19 @@ def _metadata() -> SearchStrategy[ExVideoTag]:
 
 
 @cache
+def _multichannel() -> SearchStrategy[bytes]:
+    return multichannel_configs().map(bytes)
+
+
+@cache
 @st.composite
 def audio_tags(draw: st.DrawFn) -> ExAudioTag:
     """Frames, headers and loudspeakers in any layout: E-RTMP v2 §"Enhanced Audio"."""
-    kind, codecs = int(draw(_AUDIO_KINDS)), st.sampled_from(AudioFourCc) | _UI32
-    layout, shared = draw(_LAYOUTS), int(draw(codecs))
-    bodies = multichannel_configs().map(bytes) if kind == 4 else _DATA
+    kind = int(draw(_AUDIO_KINDS))
+    layout, shared = draw(_LAYOUTS), int(draw(_AUDIO_CODECS))
+    bodies = _multichannel() if kind == 4 else _DATA
     tracks = [
-        AudioTrack(int(draw(codecs)) if layout == _MANY[1] else shared, draw(bodies), number)
+        AudioTrack(int(draw(_AUDIO_CODECS)) if layout == _MANY[1] else shared, draw(bodies), number)
         for number in draw(_ids(layout))
     ]
     return ExAudioTag(kind, tuple(tracks), layout, draw(_modifiers()))

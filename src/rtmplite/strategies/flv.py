@@ -98,12 +98,15 @@ def damaged() -> SearchStrategy[tuple[list[Tag], bytes]]:
     kinds = st.sampled_from([TagType.AUDIO, TagType.VIDEO])
     plain = st.builds(Tag, kinds, st.integers(0, 10_000), st.binary(min_size=1, max_size=64))
 
+    some = st.lists(plain, max_size=6)
+    ends = st.none() | st.binary(min_size=4, max_size=4)
+
     @st.composite
     def build(draw: st.DrawFn) -> tuple[list[Tag], bytes]:
-        kept = draw(st.lists(plain, max_size=6))
+        kept = draw(some)
         parts = [file.start(True, True)]
         for tag in kept:
-            wrong = draw(st.none() | st.binary(min_size=4, max_size=4))
+            wrong = draw(ends)
             parts.append(file.framed(tag) if wrong is None else bytes(tag) + wrong)
         last = bytes(draw(plain))
         parts.append(last[: draw(st.integers(0, len(last) - 1))])

@@ -11,6 +11,7 @@ from rtmplite.flv.hevc import PPS, SPS, VPS, HevcArray, HevcConfig, HevcParamete
 from rtmplite.strategies.avc import BitWriter
 
 _FLAG = st.integers(0, 1)
+_CROPS = st.none() | st.tuples(*[st.integers(0, 3)] * 4)
 
 
 @st.composite
@@ -56,7 +57,7 @@ def hevc_parameter_sets(draw: DrawFn) -> tuple[bytes, HevcParameters]:
 def _put_size(draw: DrawFn, bits: BitWriter, chroma: int) -> tuple[int, int]:
     width, height = draw(st.integers(16, 8192)), draw(st.integers(16, 8192))
     bits.exp_golomb(width, height)
-    crops = draw(st.none() | st.tuples(*[st.integers(0, 3)] * 4))
+    crops = draw(_CROPS)
     bits.put(1, crops is not None)
     if crops is not None:
         bits.exp_golomb(*crops)

@@ -24,6 +24,12 @@ _SESSION_IDS = st.integers(0, (1 << 32) - 1)
 _SMALL = st.integers(1, 300)
 _TIMES = st.none() | st.sampled_from([0, 1, 0x7FFF, 0x8000, 0xFFFF]) | st.integers(0, 0xFFFF)
 _BYTES = st.integers(0, 255)
+_MODES = st.sampled_from([Mode.INITIATOR, Mode.RESPONDER, Mode.STARTUP])
+_CONTROLS = st.sampled_from(FragmentControl)
+_RUNS = [st.tuples(st.integers(1, gap), _SMALL) for gap in (3, 40, 1 << 20)]
+_ALL_RUNS = st.one_of([st.lists(runs, max_size=12) for runs in _RUNS])
+_CUT_RANGES = st.sampled_from([b"", b"\x05", b"\x85", b"\x05\x85"])
+_RESERVED = st.sampled_from([0, 0x10, 0x20, 0x30])
 _OF_ONE_MODE = chunks.STARTUP_TYPES | chunks.SESSION_TYPES
 _UNKNOWN_TYPES = sorted({0xEC, *range(1, 0xFF)} - set(chunks.PARSERS))
 
@@ -141,7 +147,7 @@ def user_data(draw: DrawFn) -> chunks.UserData:
     if not abandon:
         number = max(number, 1)
     offset = min(draw(numbers()), number) if abandon else draw(st.integers(1, number))
-    control, final = draw(st.sampled_from(FragmentControl)), draw(st.booleans())
+    control, final = draw(_CONTROLS), draw(st.booleans())
     return chunks.UserData(
         draw(numbers()),
         number,
@@ -157,8 +163,8 @@ def user_data(draw: DrawFn) -> chunks.UserData:
 @cache
 def next_user_data() -> SearchStrategy[chunks.NextUserData]:
     """Next User Data chunks, which follow user data: RFC 7016 §2.3.12."""
-    control, flag = st.sampled_from(FragmentControl), st.booleans()
-    return st.builds(chunks.NextUserData, blobs(), control, flag, flag, option_lists())
+    flag = st.booleans()
+    return st.builds(chunks.NextUserData, blobs(), _CONTROLS, flag, flag, option_lists())
 
 
 @cache
@@ -180,10 +186,9 @@ def range_acks() -> SearchStrategy[chunks.DataAckRanges]:
 @st.composite
 def received(draw: DrawFn) -> tuple[tuple[int, int], ...]:
     """Ranges to acknowledge, dense or far apart, the first from 0: RFC 7016 §3.6.3.4."""
-    gap = draw(st.sampled_from([3, 40, 1 << 20]))
     last = draw(numbers())
     found = [(0, last)]
-    for missing, more in draw(st.lists(st.tuples(st.integers(1, gap), _SMALL), max_size=12)):
+    for missing, more in draw(_ALL_RUNS):
         found.append((last + missing + 1, last + missing + more))
         last += missing + more
     return tuple(found)
@@ -193,7 +198,7 @@ def received(draw: DrawFn) -> tuple[tuple[int, int], ...]:
 @st.composite
 def packets(draw: DrawFn) -> Packet:
     """Packets of every mode that is allowed, with chunks that go with it: RFC 7016 §2.2.4."""
-    mode = draw(st.sampled_from([Mode.INITIATOR, Mode.RESPONDER, Mode.STARTUP]))
+    mode = draw(_MODES)
     kind = startup_chunks() if mode is Mode.STARTUP else session_chunks()
     inside = tuple(draw(st.lists(kind, max_size=4)))
     flag = st.booleans()
@@ -213,8 +218,16 @@ def _received(draw: DrawFn, chunk: chunks.Chunk) -> bytes:
     data = chunks.encode_chunk(chunk)
     if not isinstance(chunk, chunks.DataAckRanges):
         return data
-    data += draw(st.sampled_from([b"", b"\x05", b"\x85", b"\x05\x85"]))
+    data += draw(_CUT_RANGES)
     return data[:1] + (len(data) - chunks.HEADER_LENGTH).to_bytes(2, "big") + data[3:]
+
+
+@cache
+def _ignored(at_startup: bool) -> SearchStrategy[bytes]:
+    """What is passed over: chunks of the other modes, or of the padding types, or nothing."""
+    other = session_chunks() if at_startup else startup_chunks()
+    foreign = other.filter(lambda chunk: chunk.type_id in _OF_ONE_MODE).map(chunks.encode_chunk)
+    return st.just(b"") | foreign | st.sampled_from([b"\0\0\0", b"\xff\0\x01!", b"\0\0\x02!!"])
 
 
 @cache
@@ -227,9 +240,7 @@ def received_packets(draw: DrawFn) -> tuple[Packet, bytes]:
     """
     packet = draw(packets())
     head = bytearray(replace(packet, chunks=()).encode())
-    head[0] |= draw(st.sampled_from([0, 0x10, 0x20, 0x30]))
-    other = session_chunks() if packet.mode is Mode.STARTUP else startup_chunks()
-    foreign = other.filter(lambda chunk: chunk.type_id in _OF_ONE_MODE).map(chunks.encode_chunk)
-    ignored = st.just(b"") | foreign | st.sampled_from([b"\0\0\0", b"\xff\0\x01!", b"\0\0\x02!!"])
+    head[0] |= draw(_RESERVED)
+    ignored = _ignored(packet.mode is Mode.STARTUP)
     wire = [draw(ignored) + _received(draw, chunk) for chunk in packet.chunks]
     return packet, b"".join((bytes(head), *wire, draw(ignored), draw(padding())))

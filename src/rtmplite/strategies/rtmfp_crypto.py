@@ -22,6 +22,11 @@ from rtmplite.rtmfp.wire.vlu import encode_vlu
 _VALUE = st.binary(max_size=40)
 _GROUP = st.one_of(st.sampled_from(sorted(GROUPS)), st.integers(0, 1 << 20))
 _PUBLIC = st.integers(1, (1 << 256) - 1)
+_MAYBE = st.none() | _VALUE
+_MAYBE_FINGERPRINT = st.none() | st.binary(min_size=32, max_size=32)
+_MAYBE_GROUP = st.none() | _GROUP
+_MAYBE_KEY = st.none() | st.tuples(_GROUP, _PUBLIC)
+_KEYS = st.dictionaries(_GROUP, _PUBLIC, max_size=3)
 _KNOWN = {*CertificateOption, *EpdOption, *KeyingOption}
 
 
@@ -44,10 +49,10 @@ def key_pairs(group_id: int = 2) -> SearchStrategy[KeyPair]:
 @st.composite
 def certificates(draw: st.DrawFn) -> tuple[bytes, Certificate]:
     """Certificate bytes, with unknown options, and the value to read: RFC 7425 §4.3."""
-    hostname = draw(st.none() | _VALUE)
+    hostname = draw(_MAYBE)
     accepts = draw(st.booleans())
     groups = draw(st.lists(_GROUP, max_size=3))
-    keys = {} if groups else draw(st.dictionaries(_GROUP, _PUBLIC, max_size=3))
+    keys = {} if groups else draw(_KEYS)
     random = draw(st.lists(st.binary(min_size=1, max_size=64), max_size=2))
     static = [fields.write_key(*key) for key in keys.items()]
     options = [
@@ -84,9 +89,9 @@ def _tails() -> SearchStrategy[bytes]:
 def epds(draw: st.DrawFn) -> tuple[bytes, Epd]:
     """A discriminator as bytes, in any order, and the value to read: RFC 7425 §4.4."""
     epd = Epd(
-        draw(st.none() | _VALUE),
-        draw(st.none() | _VALUE),
-        draw(st.none() | st.binary(min_size=32, max_size=32)),
+        draw(_MAYBE),
+        draw(_MAYBE),
+        draw(_MAYBE_FINGERPRINT),
     )
     options = [*fields.read(epd.encode()), *draw(st.lists(unknown_options(), max_size=2))]
     return encode_options(draw(st.permutations(options))), epd
@@ -109,8 +114,8 @@ def policies() -> SearchStrategy[Policy]:
 def components(draw: st.DrawFn) -> tuple[bytes, Component]:
     """A keying component as bytes, in any order, and the value to read: RFC 7425 §4.5."""
     component = draw(policies()).component(
-        draw(st.none() | st.tuples(_GROUP, _PUBLIC)),
-        draw(st.none() | _GROUP),
+        draw(_MAYBE_KEY),
+        draw(_MAYBE_GROUP),
         draw(st.binary(max_size=64)),
     )
     options = [*fields.read(component.encode()), *draw(st.lists(unknown_options(), max_size=2))]

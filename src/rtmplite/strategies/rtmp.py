@@ -187,24 +187,41 @@ def _repeated(drawn: tuple[int, Message, int, int]) -> list[tuple[int, Message]]
     return [(number, message._replace(timestamp=time)) for time in times]
 
 
+_STEPS = st.sampled_from("mmmmmsa")
+_CHUNK_SIZES = st.sampled_from([1, 64, 128, 200, 4096, 0x7FFFFFFF])
+
+
+@cache
+def _below(count: int) -> SearchStrategy[int]:
+    return st.sampled_from(range(count))
+
+
+@cache
+def _to_send(
+    of: SearchStrategy[Message] | None,
+) -> SearchStrategy[list[tuple[int, Message, int, int]]]:
+    some = st.tuples(_IDS, messages() if of is None else of, _REPEATS, st.integers(0, 40))
+    return st.lists(some, max_size=6)
+
+
 def _sent(draw: DrawFn, of: SearchStrategy[Message] | None) -> _Sender:
     sender = _Sender(draw)
-    some = st.tuples(_IDS, messages() if of is None else of, _REPEATS, st.integers(0, 40))
-    waiting = list(chain.from_iterable(map(_repeated, draw(st.lists(some, max_size=6)))))
+    waiting = list(chain.from_iterable(map(_repeated, draw(_to_send(of)))))
     while waiting or sender.half:
-        step = draw(st.sampled_from("mmmmmsa"))
+        step = draw(_STEPS)
         if step == "s" and 2 not in sender.half:
-            size = draw(st.sampled_from([1, 64, 128, 200, 4096, 0x7FFFFFFF]))
+            size = draw(_CHUNK_SIZES)
             sender.control(Message(MessageType.SET_CHUNK_SIZE, 0, 0, pack(">I", size)))
             sender.size = size
         elif step == "a" and 2 not in sender.half:
-            number = draw(st.sampled_from([*sorted(sender.half), _NO_ID]))
+            known = [*sorted(sender.half), _NO_ID]
+            number = known[draw(_below(len(known)))]
             sender.control(Message(MessageType.ABORT, 0, 0, pack(">I", number)))
             sender.half.pop(number, None)
         else:
             ready = {number: False for number in sender.half}
             ready |= {number: True for number, _ in waiting[:3] if number not in sender.half}
-            number = draw(st.sampled_from(sorted(ready)))
+            number = sorted(ready)[draw(_below(len(ready)))]
             if ready[number]:
                 at = next(i for i, (each, _) in enumerate(waiting) if each == number)
                 sender.begin(number, waiting.pop(at)[1])
@@ -257,12 +274,17 @@ def _untimed(time: int, size: int) -> tuple[bytes, list[Message]]:
 
 
 @cache
+def _parts() -> SearchStrategy[list[tuple[int, int, bytes]]]:
+    kinds = st.sampled_from([8, 9, 18, MessageType.AGGREGATE])
+    return st.lists(st.tuples(kinds, timestamps(), st.binary(max_size=20)), max_size=4)
+
+
+@cache
 @st.composite
 def aggregates(draw: DrawFn) -> tuple[Message, list[Message]]:
     """An aggregate, and the messages in it; aggregates within are left out: RTMP 1.0 §7.1.6."""
     time, stream = draw(timestamps()), draw(_STREAM_IDS)
-    kinds = st.sampled_from([8, 9, 18, MessageType.AGGREGATE])
-    drawn = draw(st.lists(st.tuples(kinds, timestamps(), st.binary(max_size=20)), max_size=4))
+    drawn = draw(_parts())
     payload, parts = bytearray(), []
     for kind, own, data in drawn:
         payload += pack(">I", kind << 24 | len(data)) + pack(">I", own)[1:] + pack(">B", own >> 24)

@@ -4,8 +4,9 @@
 
 Own design: a family is a module with a `FAMILY`.  A round draws `--count` inputs for each reading;
 while something is unreached there is another with other inputs, up to `--rounds`, so that a branch
-that is rarely drawn does not depend on luck.  An excuse for a branch that is reached, or that is
-not there any more, is an error as well.
+that is rarely drawn does not depend on luck.  It is for the readings that have entered the module
+of such a branch: the others would draw for nothing.  An excuse for a branch that is reached, or
+that is not there any more, is an error as well.
 """
 
 import argparse
@@ -45,16 +46,18 @@ def main() -> int:
 
 def _complaints(family: Family, options: argparse.Namespace) -> tuple[list[str], int]:
     """What is wrong after as many rounds as it takes, and how many these were."""
-    measurement, rounds = Measurement(family), 0
+    measurement, rounds, readings = Measurement(family), 0, family.readings
     while True:
-        measurement.read(options.count, options.seed + rounds * options.count)
+        measurement.read(readings, options.count, options.seed + rounds * options.count)
         rounds += 1
         unreached = measurement.unreached()
-        inexcusable = [str(each) for each in unreached if each.name not in family.excused]
+        inexcusable = [each for each in unreached if each.name not in family.excused]
         if not inexcusable or rounds == options.rounds:
             break
+        readings = measurement.candidates(inexcusable)
     unjust = sorted(family.excused.keys() - {each.name for each in unreached})
-    return inexcusable + [f"excused, and reached or gone: {name}" for name in unjust], rounds
+    gone = [f"excused, and reached or gone: {name}" for name in unjust]
+    return [*map(str, inexcusable), *gone], rounds
 
 
 if __name__ == "__main__":

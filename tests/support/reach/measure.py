@@ -10,7 +10,7 @@ through one line, as in `a if b else c`, are one to it.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from linecache import getline
@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from coverage import Coverage
-from support.reach.reading import Family
+from support.reach.reading import Family, Reading
 
 _READS = re.compile(r"(.*\.)?_*(parse|read|decode|unpack)(_\w+)?")
 
@@ -59,11 +59,12 @@ class Measurement:
             branch=True, include=list(self._files), data_file=None, config_file=False
         )
 
-    def read(self, count: int, seed: int) -> None:
-        """Draw `count` inputs for each reading, and read them."""
-        for reading in self._family.readings:
+    def read(self, readings: Iterable[Reading], count: int, seed: int) -> None:
+        """Draw `count` inputs for each of these readings, and read them."""
+        for reading in readings:
             inputs = reading.draw(count, seed)
             self._coverage.start()
+            self._coverage.switch_context(reading.name)
             try:
                 reading.feed(inputs)
             finally:
@@ -80,6 +81,16 @@ class Measurement:
             for name, content in found.items()
             for branch in _of_file(self._module(name), content["functions"])
         )
+
+    def candidates(self, branches: Iterable[Branch]) -> Sequence[Reading]:
+        """The readings that have entered a module of these branches; all, where none has."""
+        data, names = self._coverage.get_data(), set[str]()
+        for file in {branch.file for branch in branches}:
+            entered = {name for each in data.contexts_by_lineno(file).values() for name in each}
+            if not entered:
+                return self._family.readings
+            names |= entered
+        return [each for each in self._family.readings if each.name in names]
 
     def _module(self, name: str) -> ModuleType:
         """`coverage` names a file from the working directory on, where it can."""
