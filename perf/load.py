@@ -96,8 +96,9 @@ def drive(
     arrivals: Arrivals,
     on_window: Callable[[bool], None],
     audience: Sequence[Reader] | None = None,
+    warm_up: float = WARM_UP,
 ) -> Tally:
-    """Run the load for `seconds` after warming up; `on_window(True)` begins it, False ends it.
+    """Run the load for `seconds` after `warm_up`; `on_window(True)` begins it, False ends it.
 
     Every frame should arrive once, or once at each of the `audience`.
     """
@@ -114,7 +115,7 @@ def drive(
 
         step = INTERVAL / len(legs) if arrivals == "spread" else 0.0
         start = time.monotonic()
-        rounds, warm = int((WARM_UP + seconds) / INTERVAL), int(WARM_UP / INTERVAL)
+        rounds, warm = int((warm_up + seconds) / INTERVAL), int(warm_up / INTERVAL)
         for turn in range(rounds):
             if turn == warm:
                 window.begin = time.monotonic_ns()
