@@ -55,7 +55,7 @@ testfast: fast  ## the tests of all that runs, unit and interop, with the compil
 
 sanitize: .venv/.test  ## the tests of the compiled packet pump, with the sanitizers of addresses and undefined behaviour
 	SANITIZE=1 LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
-	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc PYCRYPTODOME_DISABLE_DEEPBIND=1 $(BIN)/python -m pytest -q tests/siprtmp/pump tests/rtmplite/net/test_pipe.py tests/rtmplite/net/test_intake.py tests/rtmplite/net/test_datagram_runs.py tests/rtmplite/rtmfp/crypto/test_blocks.py $(ARGS)
+	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc PYCRYPTODOME_DISABLE_DEEPBIND=1 $(BIN)/python -m pytest -q tests/siprtmp/pump tests/rtmplite/net/test_pipe.py tests/rtmplite/net/test_intake.py tests/rtmplite/net/test_datagram_runs.py tests/rtmplite/rtmfp/crypto/test_blocks.py tests/rtclab/load/test_load_counts.py $(ARGS)
 
 bare: .venv/.test  ## run every word of README and CONTRIBUTING as on a fresh machine
 	$(BIN)/python -m pytest -n $(WORKERS) -m bare tests/test_bare_machine.py $(ARGS)
