@@ -98,6 +98,7 @@ class Machine:
         kept = ("PIP_", "SSL_", "HTTP", "http", "LANG")  # ways to the packages
         self.environ = {key: os.environ[key] for key in os.environ if key.startswith(kept)}
         self.environ |= {"PATH": str(path), "HOME": str(folder), "TMPDIR": str(folder)}
+        self.environ["PIP_COMPILE"] = "0"  # of what is installed, each command imports little
 
     def run(self, command: str) -> str:
         """What a command of the shell prints; it must succeed."""
