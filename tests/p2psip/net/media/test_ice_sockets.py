@@ -76,7 +76,9 @@ def test_agents_meet_by_what_they_may_use(opened, is_tcp):
         assert wait_until(lambda each=each: len(each.connections) == 1, PATIENCE)
     made.connections[flow]._socket.shutdown(socket.SHUT_RDWR)  # as if the way had failed
     assert wait_until(lambda: _answered(both), PATIENCE)
+    kept = [each._socket for each in both[1][0].connections.values()]
     both[1][0].close()
+    assert [each.fileno() for each in kept] == [-1]
     assert wait_until(lambda: not made.connections, PATIENCE)
     assert both[1][0].connections == {} and both[1][0]._bound == []
 
