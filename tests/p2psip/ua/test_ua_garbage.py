@@ -23,21 +23,27 @@ EXTRAS = [
     ("Expires", "0"),
     ("WWW-Authenticate", 'Digest realm="x", nonce="y"'),
 ]
+STATUSES = st.sampled_from([100, 180, 183, 200, 202, 302, 401, 407, 408, 481, 487, 491, 503])
+SOME_METHOD, BODIES = st.sampled_from(METHODS), st.sampled_from([b"", b"v=0"])
+TYPES = st.sampled_from([SDP, "text/plain"])
+SOME_EXTRAS = st.lists(st.sampled_from(EXTRAS), max_size=2)
+OUR_TAGS, THEIR_TAGS = st.sampled_from("tu"), st.sampled_from("tuv")
+WAITS = st.sampled_from([0.0, 0.1, 40.0])
 
 
 @st.composite
 def requests(draw, invite):
     """A request that is in the dialog of `invite`, or nearly."""
-    method = draw(st.sampled_from(METHODS))
-    body = draw(st.sampled_from([b"", b"v=0"]))
+    method = draw(SOME_METHOD)
+    body = draw(BODIES)
     fields = [
         ("Via", f"SIP/2.0/UDP {THEM};branch=z9hG4bK{draw(st.integers(0, 9))}"),
-        ("From", invite.headers["To"] + f";tag={draw(st.sampled_from(['t', 'u']))}"),
+        ("From", invite.headers["To"] + f";tag={draw(OUR_TAGS)}"),
         ("To", invite.headers["From"]),
         ("Call-ID", invite.call_id),
         ("CSeq", f"{draw(st.integers(0, 5))} {method}"),
-        ("Content-Type", draw(st.sampled_from([SDP, "text/plain"]))),
-        *draw(st.lists(st.sampled_from(EXTRAS), max_size=2)),
+        ("Content-Type", draw(TYPES)),
+        *draw(SOME_EXTRAS),
     ]
     return bytes(Request(method, Uri(host=US), Headers(fields), body))
 
@@ -45,13 +51,13 @@ def requests(draw, invite):
 @st.composite
 def responses(draw, sent):
     """A response to something we have sent."""
-    request = draw(st.sampled_from(sent))
+    request = sent[draw(st.integers(0, len(sent) - 1))]
     response = response_to(
         request,
-        draw(st.sampled_from([100, 180, 183, 200, 202, 302, 401, 407, 408, 481, 487, 491, 503])),
-        to_tag=draw(st.sampled_from(["t", "u", "v"])),
-        headers=draw(st.lists(st.sampled_from(EXTRAS), max_size=2)),
-        body=draw(st.sampled_from([b"", b"v=0"])),
+        draw(STATUSES),
+        to_tag=draw(THEIR_TAGS),
+        headers=draw(SOME_EXTRAS),
+        body=draw(BODIES),
         content_type=SDP,
     )
     return bytes(response)
@@ -69,7 +75,7 @@ def test_nonsense_within_a_dialog(data, rounds, answered):
         sent = [message for message in them.heard if isinstance(message, Request)]
         message = data.draw(mutations(responses(sent) | requests(sent[0])))
         them.out.append((("UDP", message), US))
-        link.run(until=link.now + data.draw(st.sampled_from([0.0, 0.1, 40.0])))
+        link.run(until=link.now + data.draw(WAITS))
         if data.draw(st.booleans()):
             call.reinvite(b"new", link.now)
         event(f"the call is {call.state}")
