@@ -186,6 +186,24 @@ def test_what_others_have_written_there_does_no_harm(start, place):
     eventually(lambda: here.has("a") == 2)
 
 
+def test_a_log_that_lost_entries_or_is_ahead_stops_nobody(start, place):
+    """Covers Resources §15.2 [judged-by-all-before]: what is kept is read anew."""
+    here, there = (place(port) for port in 2 * [start(RedisServer).port])
+    eventually(lambda: here.loaded and there.loaded)
+    writer = here.log._writer
+    writer.hset(ROWS, "/lost", '["application/json", 7, null, null, null]')
+    number = writer.hincrby(HEAD, "last", 1)  # and no entry of it
+    eventually(lambda: [each.has("lost") for each in (here, there)] == [7, 7])
+    assert there.ask("PUT", "/lost", 8) == 200
+    writer.xadd(LOG, {"edits": "[]"}, id=f"{number + 1000}-0")
+    eventually(lambda: there.ask("PUT", "/lost", 9) == 200)
+    eventually(lambda: here.has("lost") == 9)
+    number = writer.hincrby(HEAD, "last", 1)
+    writer.xadd(LOG, {"other": "[]"}, id=f"{number}-0")
+    eventually(lambda: here.ask("PUT", "/lost", 10) == 200)
+    eventually(lambda: there.has("lost") == 10)
+
+
 def test_two_gateways_are_one_tree(start, gateway):
     """A page at one hears of what a program does at the other, also after one has ended."""
     redis = start(RedisServer)

@@ -65,6 +65,7 @@ class CapturedCall:
     def __init__(self, name: str, call: Call, call_id: str, path: Path, file: PacketFile) -> None:
         self.name, self.call, self.call_id = name, call, call_id
         self.path, self.file = path, file
+        self.keys: set[str] = set()  # that are written
         self.ends_at: float | None = None  # once the call has ended
 
 
@@ -117,8 +118,7 @@ class CaptureTasks:
         for at, is_sent, flow, data in self._stories.messages(name):
             if len(data) < MAX_OCTETS and flow.transport != LOCAL:
                 file.message(data, flow, at, is_sent=is_sent)
-        for line in srtp_keys(call.media):
-            file.secret(line.encode())
+        _write_keys(task)
         self._running.append(task)
         self._watch(call.media, file.watched)
         self.on_change(task, False)
@@ -126,6 +126,7 @@ class CaptureTasks:
 
     def end(self, task: CapturedCall) -> None:
         """Complete the files; the call goes on."""
+        _write_keys(task)
         self._running.remove(task)
         self._watch(task.call.media, None)
         task.file.close()
@@ -146,11 +147,13 @@ class CaptureTasks:
         if event["event"] == "ended" and isinstance(row, dict):
             for task in self._running:
                 if task.name == row["id"]:
+                    _write_keys(task)
                     task.ends_at = self._clock() + LINGER
 
     def tick(self, now: float) -> None:
         """End those whose call has ended, or whose file is full; once a second will do."""
         for task in [*self._running]:
+            _write_keys(task)
             if task.file.is_over or (task.ends_at is not None and now >= task.ends_at):
                 self.end(task)
 
@@ -168,6 +171,14 @@ class CaptureTasks:
             number += 1
             path = folder / f"{stem}-{number}.pcap"
         return path
+
+
+def _write_keys(task: CapturedCall) -> None:
+    """Write the keys that have been agreed on since: RFC 3264 §8, RFC 5764 §5.1."""
+    for line in srtp_keys(task.call.media):
+        if line not in task.keys:
+            task.keys.add(line)
+            task.file.secret(line.encode())
 
 
 def srtp_keys(session: MediaSession) -> list[str]:

@@ -65,7 +65,7 @@ class PushTasks:
             target = named(said.get(URL, ""), live.name)
         except LocalError:
             raise RemoteError(NO_URL, 422) from None
-        if target.by_datagrams:
+        if target.by_datagrams or target.by_http:
             raise RemoteError(NO_URL, 422)
         if not self._hosts.may_have(target.host, target.port):
             raise RemoteError("--tree-push does not list this host and port", 403)

@@ -158,29 +158,30 @@ class RedisLog:
             if found:
                 self._take(found[0][1])
             else:
-                self._check_life()
+                self._catch_up()  # which looks whether something is lost
 
     # What follows is done in turn: by the request whose turn it is, or by the greenlet that reads.
 
     def _catch_up(self) -> None:
         """Read what others have added, now."""
-        self._check_life()
-        self._take(self._writer.xrange(LOG, f"({self._last}-0", count=BATCH))
-
-    def _check_life(self) -> None:
         life, last = self._writer.hmget(HEAD, "life", "last")
         if not (life and last) or life.decode() != self._life or int(last) < self._last:
+            self._load()
+            return
+        entries = self._writer.xrange(LOG, f"({self._last}-0", count=BATCH)
+        self._take(entries)
+        if self._last < int(last) and len(entries) < BATCH:  # the latest are lost
             self._load()
 
     def _take(self, entries: Sequence[tuple[bytes, Mapping[bytes, bytes]]]) -> None:
         for name, fields in entries:
-            number = int(name.partition(b"-")[0])
+            number = _number(name)
             if number <= self._last:
                 continue
             if number != self._last + 1:  # older ones are not there any more
                 self._load()
                 return
-            self._apply(number, read_edits(fields[b"edits"].decode()))
+            self._apply(number, read_edits(fields.get(b"edits", b"").decode()))
 
     def _apply(self, number: int, edits: Iterable[Edit]) -> None:
         self._last = number
@@ -217,7 +218,10 @@ class RedisLog:
             together.hsetnx(HEAD, "last", 0)
             together.hmget(HEAD, "life", "last")
             together.hgetall(ROWS)
-            *_, (life, last), rows = together.execute()
+            together.xrevrange(LOG, count=1)
+            *_, (life, last), rows, latest = together.execute()
+        if latest and _number(latest[0][0]) > int(last):  # which no gateway can have written
+            self._writer.delete(LOG)
         kept: dict[Path, Held] = {}
         for number, (path, row) in enumerate(rows.items()):
             if not number % BATCH:
@@ -231,6 +235,11 @@ class RedisLog:
         if not self._is_failing:
             self._is_failing = True
             self._tell("tree-away", str(error) or type(error).__name__)
+
+
+def _number(name: bytes) -> int:
+    """The number of the edits of an entry."""
+    return int(name.partition(b"-")[0])
 
 
 def _batches(rows: Sequence[tuple[Path, Held]]) -> Iterable[Sequence[tuple[Path, Held]]]:

@@ -54,7 +54,9 @@ class Roles:
         if asker.user is None:
             is_ours = self.is_local and is_loopback(asker.host)  # which a proxy here may send for
             return Role.ADMIN if is_ours else Role.NONE
-        names = asker.user, asker.user.partition("@")[0]
+        names = {asker.user}
+        if not asker.by_token:  # another's user may have any domain, such as that of its mail
+            names.add(asker.user.partition("@")[0])
         for role, named in self._named.items():
             if role.word in asker.groups or not named.isdisjoint(names):
                 return role

@@ -117,6 +117,8 @@ class TaskBranch(Generic[T]):
 
     def _changed(self, task: T, is_over: bool) -> None:
         is_new = task not in self._names
+        if is_over and is_new:  # its file was closed after its end, which has been told
+            return
         name = self._name(task)
         change = Change.DELETE if is_over else Change.CREATE if is_new else Change.UPDATE
         if is_over:

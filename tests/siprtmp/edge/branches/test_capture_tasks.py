@@ -110,6 +110,19 @@ def test_a_capture_has_one_call_from_its_first_message_to_its_last(rig, tmp_path
     assert methods.count(b"INVITE") == 1
 
 
+def test_keys_that_are_agreed_on_later_are_written_once(rig, monkeypatch):
+    """Of RFC 3264 §8: after a hold, or for a call that was captured while it rang."""
+    keys = []
+    monkeypatch.setattr(capture_tasks, "srtp_keys", lambda session: keys)
+    rig.tasks.begin({"call": rig.names[0]})
+    keys.append("first")
+    rig.tasks.tick(rig.world.now)
+    rig.tasks.tick(rig.world.now)
+    keys.append("second")
+    rig.tasks.stop()
+    assert rig.files[0].lines == [b"first", b"second"]
+
+
 def test_a_full_file_ends_the_capture_and_not_the_call(rig):
     task = rig.tasks.begin({"call": rig.names[0]})
     rig.files[0].is_over = True

@@ -78,6 +78,7 @@ def test_a_server_that_is_not_there_is_a_reason_and_the_push_is_ended(pushing):
         ("http://far/live", 422),
         ("rtmfp://far/live", 422),
         ("rtmpe://far/live", 422),
+        ("rtmpt://far/live", 422),
         ("rtmp://far:99999/live", 422),
         ("rtmp://far:22/live", 403),
         ("rtmp://near/live", 403),

@@ -151,6 +151,19 @@ def test_requests_that_change_something_are_noted_without_secrets_and_told_to_ad
     assert len(trail.read()["entries"]) == MAX_ENTRIES
 
 
+def test_a_user_of_others_has_no_role_by_a_part_of_its_name():
+    """Own design: anybody may have a mail address that begins with the name of an operator."""
+    roles = Roles(["boss", "ann@example.org"], is_local=False)
+    for user, role in (
+        ("boss@example.com", Role.NONE),
+        ("boss", Role.OPERATOR),
+        ("ann@example.org", Role.OPERATOR),
+        ("ann@example.com", Role.NONE),
+    ):
+        assert roles.role(Asker(user, by_token=True)) is role
+    assert roles.role(Asker("boss@home")) is Role.OPERATOR
+
+
 def test_the_file_of_the_audit_is_its_owners_and_bounded(tmp_path, caplog):
     file = AuditFile(tmp_path, Log("siprtmp"), limit=40)
     for number in range(5):

@@ -56,6 +56,19 @@ def branch(lamps):
     return TaskBranch(ROLES, lamps)
 
 
+def test_what_is_over_is_told_once(branch, lamps):
+    """Own design: a file is opened by a thread, maybe after its recording was ended."""
+    teller = Teller()
+    branch.attach(teller)
+    name = begin(branch, "red")
+    branch.remove((name,), OLGA)
+    lamps.on_change("red", True)
+    assert [(path, change) for path, change, _ in teller.heard] == [
+        ((name,), Change.CREATE),
+        ((name,), Change.DELETE),
+    ]
+
+
 def begin(branch, lamp):
     return branch.create((), Entity(JSON, {"lamp": lamp}), OLGA)
 
