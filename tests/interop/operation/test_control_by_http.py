@@ -41,9 +41,9 @@ def test_a_phone_is_called_heard_held_and_hung_up_by_http(gateway, tmp_path):
         [name] = control.calls()
         phone.wait_event("CALL_INCOMING")
         wait_for(lambda: control.ask("GET", f"call/{name}")[1]["state"] == "ringing", "ringing")
+        assert control.ask("POST", "capture", {"call": name}) == (201, {"id": "1"})
         phone.accept()
         wait_for(lambda: control.ask("GET", f"call/{name}")[1]["state"] == "up", "an answer")
-        assert control.ask("POST", "capture", {"call": name}) == (201, {"id": "1"})
         assert control.ask("POST", "capture", {"call": name})[0] == 409
         assert control.ask("NOTIFY", f"call/{name}", {"digits": "5"})[0] in (200, 204)
         assert control.ask("PATCH", f"call/{name}", {"muted": True})[1]["muted"] is True

@@ -136,6 +136,7 @@ BAD = {
     "no JSON": [OK % (5, b"hello")],
     "no user": [said({"groups": ["admin"]})],
     "cut": [said(BOB)[:-3]],
+    "less than it says": [OK % (500, said(BOB).partition(b"\r\n\r\n")[2])],
     "nothing": [b""],
     "a long head": [b"HTTP/1.1 200 OK\r\n"] + [b"X: " + b"y" * 8000 + b"\r\n"] * 2000,
     "10 MB": [OK % (10 << 20, b"")] + [b" " * 65536] * 160,

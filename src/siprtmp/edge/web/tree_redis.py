@@ -4,8 +4,8 @@ Implements Resources §15.
 
 Own design: a hash has what is kept, a stream the latest edits, numbered one by one, and a script
 adds an edit only for a gateway that knows all before it.  A greenlet reads what others add; where
-the stream does not go back far enough, it reads everything and tells what is different.  A Redis
-that has begun anew is given what a gateway still has, but for names that it has already.
+edits are missing in the stream, it reads everything and tells what is different.  A Redis that has
+begun anew is given what a gateway still has, except under names that it has already.
 """
 
 import os
