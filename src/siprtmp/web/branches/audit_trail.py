@@ -85,9 +85,11 @@ def _told(name: str, value: JsonValue) -> JsonValue:
 
 
 def _host(value: JsonValue) -> str:
-    """The scheme and the host of a URL."""
+    """The scheme and the host of a URL, unless a password with a slash may be there."""
     found = _HOST.match(value) if isinstance(value, str) else None
-    return HIDDEN if found is None else (found[1] + found[2])[:MAX_LETTERS]
+    if found is None or "@" in found.string[found.end() :]:
+        return HIDDEN
+    return (found[1] + found[2])[:MAX_LETTERS]
 
 
 def _shown(value: JsonValue) -> JsonValue:

@@ -164,6 +164,14 @@ def test_a_user_of_others_has_no_role_by_a_part_of_its_name():
     assert roles.role(Asker("boss@home")) is Role.OPERATOR
 
 
+def test_no_part_of_a_password_with_a_slash_is_in_the_audit():
+    trail = AuditTrail(0.0)
+    for url in ("rtmp://ann:hu/sh@live.example/app/key", "rtmp://live.example/app/key"):
+        trail.note("POST", ("push",), {"url": url}, BOSS, 422, 1.0)
+    shown = [each["entity"]["url"] for each in trail.read()["entries"]]
+    assert shown == ["rtmp://live.example", "..."]
+
+
 def test_the_file_of_the_audit_is_its_owners_and_bounded(tmp_path, caplog):
     file = AuditFile(tmp_path, Log("siprtmp"), limit=40)
     for number in range(5):
