@@ -1,13 +1,11 @@
 """A URL of a user at a real gateway: a service of its own hears of a call with a real phone."""
 
 import asyncio
-import json
-import sys
 
 import pytest
 from support.gateway.gateway import Gateway
 from support.peers.baresip import Baresip
-from support.peers.process import Process
+from support.peers.json_service import JsonService
 from support.resources.control import Control
 
 from p2psip.errors import RemoteError
@@ -47,23 +45,11 @@ server.serve_forever()
 """
 
 
-class CallService(Process):
-    """The service, in a process of its own; `posts` is what it has taken."""
+class CallService(JsonService):
+    """One that prints its posts."""
 
     def __init__(self, folder):
-        super().__init__(folder, [sys.executable, "-c", SERVICE, SECRET])
-        self.port = ""
-
-    def is_ready(self):
-        lines = self.output.splitlines(keepends=True)
-        if lines and lines[0].endswith("\n"):
-            self.port = lines[0].split()[1]
-        return self.port
-
-    @property
-    def posts(self):
-        lines = self.output.splitlines(keepends=True)[1:]
-        return [json.loads(line) for line in lines if line.endswith("\n")]
+        super().__init__(folder, SERVICE, SECRET)
 
     def events(self):
         """What has happened, in the order of the posts."""
@@ -72,7 +58,7 @@ class CallService(Process):
             post["data"]["event"]
             if "data" in post
             else next(each for each in words if each in post)
-            for post in self.posts
+            for post in self.said
             if "data" in post or "update" not in post
         ]
 
@@ -111,7 +97,7 @@ def test_a_service_hears_of_a_call_by_a_users_url_also_after_a_restart(start, tm
             "answered",
             "delete",
         ]
-        posts = service.posts
+        posts = service.said
         assert all(post["genuine"] and post["subscription"] == made["id"] for post in posts)
         numbers = [post["seq"] for post in posts]
         assert numbers == sorted(set(numbers))
@@ -124,8 +110,8 @@ def test_a_service_hears_of_a_call_by_a_users_url_also_after_a_restart(start, tm
         assert Control(running).ask("GET", "subscription?view=children")[0] in (200, 401)
         order = {"from": "ann", "to": "sip:bob@127.0.0.1:9"}
         assert ann.ask("POST", "call", order)[0] == 201
-        service.wait_until(lambda: len(service.posts) > before, what="a post after the restart")
-        post = service.posts[before]
+        service.wait_until(lambda: len(service.said) > before, what="a post after the restart")
+        post = service.said[before]
         assert post["genuine"] and post["epoch"] != posts[0]["epoch"] and "create" in post
         asyncio.run(end(f"ws://ann:secret@{running.listeners['http']}/tree", url))
         assert ann.ask("GET", "subscription?view=children") == (200, [])

@@ -1,9 +1,6 @@
 """A web service in another process tells a real gateway who clients of the tree are."""
 
-import json
-import sys
-
-from support.peers.process import Process
+from support.peers.json_service import JsonService
 from support.resources.control import Control
 
 from siprtmp.edge.web.tree_client import TreeClient
@@ -50,30 +47,12 @@ server.serve_forever()
 """
 
 
-class WhoService(Process):
-    """The service; `asked` is what it has been asked."""
-
-    def __init__(self, folder):
-        super().__init__(folder, [sys.executable, "-c", SERVICE])
-        self.port = ""
-
-    def is_ready(self):
-        lines = self.output.splitlines(keepends=True)
-        if lines and lines[0].endswith("\n"):
-            self.port = lines[0].split()[1]
-        return self.port
-
-    @property
-    def asked(self):
-        return [json.loads(line) for line in self.output.splitlines()[1:]]
-
-
 def bearer(token):
     return {"Authorization": f"Bearer {token}"}
 
 
 def test_a_service_of_the_operator_knows_the_users(start, gateway):
-    service = start(WhoService)
+    service = start(JsonService, SERVICE)
     running = gateway("--tree-auth", f"http://127.0.0.1:{service.port}/who?key=of-the-gateway")
     client, eve, of_bob = Control(running), Control(running, "eve:se:cret"), bearer("of-bob")
     made = client.ask("PUT", f"note?persistent=true&mode={MODE}", 1, **of_bob)
@@ -89,7 +68,7 @@ def test_a_service_of_the_operator_knows_the_users(start, gateway):
         for unclear in ("flood", "away", "hang"):
             assert client.ask("GET", "note", **bearer(unclear))[0] == 503, unclear
         assert tree.get("/note") == 2
-    assert [each.get("token") for each in service.asked].count("of-bob") == 1  # then it is kept
+    assert [each.get("token") for each in service.said].count("of-bob") == 1  # then it is kept
     assert "user-service-failed" in running.output
     for secret in ("of-bob", "se:cret", "guess", "of-the-gateway"):
         assert secret not in running.output

@@ -7,7 +7,6 @@ import gevent
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from support.certificates import certificate
 from support.mutations import mutations
 from support.sip.tcp_world import closed, hurry
 from support.sockets import Echo, TcpClient, options_request, until
@@ -27,7 +26,7 @@ from wsproto.events import (
 from wsproto.utilities import RemoteProtocolError
 
 from p2psip.net import tcp
-from p2psip.net.tls import Tls, TlsContexts, client_context, server_context
+from p2psip.net.tls import Tls, client_context
 from p2psip.net.websocket import WebSocketFramer
 from p2psip.sip.framing import KeepAlive, Malformed
 from p2psip.stack.stack import Flow, Send
@@ -334,18 +333,6 @@ def test_spoiled_streams_raise_nothing(data):
 
 
 # Through the listener
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return certificate(tmp_path_factory.mktemp("ws"))
-
-
-@pytest.fixture
-def echo(made):
-    echo = Echo(ws=True, tls=TlsContexts(client_context(), server_context(made.file, made.key)))
-    yield echo
-    echo.driver.close()
 
 
 class Page(Browser):

@@ -3,15 +3,14 @@
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from support.certificates import certificate
 from support.mutations import mutations
-from support.sockets import Echo, options_request, until
+from support.sockets import options_request, until
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection, CloseConnection, RejectConnection, Request
 
 from p2psip.agent import Account, Agent, NetworkSettings
 from p2psip.errors import RemoteError
-from p2psip.net.tls import TlsContexts, client_context, server_context
+from p2psip.net.tls import TlsContexts, client_context
 from p2psip.net.websocket import MAX_EARLY, WebSocketFramer
 from p2psip.sip.uri import Uri
 from p2psip.stack.stack import Flow
@@ -109,18 +108,6 @@ def test_damaged_answers_end_the_connection_or_are_waited_for(data):
 # -- a phone -------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return certificate(tmp_path_factory.mktemp("ws"))
-
-
-@pytest.fixture
-def echo(made):
-    echo = Echo(ws=True, tls=TlsContexts(client_context(), server_context(made.file, made.key)))
-    yield echo
-    echo.driver.close()
-
-
 def phone(**settings):
     return Agent(Account("bob"), NetworkSettings(websocket=True, **settings))
 
@@ -145,8 +132,8 @@ def test_a_phone_asks_by_a_websocket_and_is_asked_there(echo):
         assert echo.driver.connections == 1
 
 
-def test_a_phone_asks_by_tls_and_a_route_that_says_ws_goes_there_too(echo, made):
-    with phone(tls=TlsContexts(client_context(made.file))) as agent:
+def test_a_phone_asks_by_tls_and_a_route_that_says_ws_goes_there_too(echo, of_websockets):
+    with phone(tls=TlsContexts(client_context(of_websockets.file))) as agent:
         assert agent.options(place(echo, "wss"), 20).status == 200
         assert agent.options(place(echo, "ws"), 20).status == 200
         assert [each.transport for each in echo.flows] == ["WSS", "WSS"]

@@ -2,79 +2,36 @@
 
 import re
 
-import gevent
 import pytest
-from support.sip.phones import FRAMES, wait_for
+from support.sip.audio_ends import LOOPBACK, AudioEnd, closed, converse, exchange
+from support.sip.phones import wait_for
 
 from p2psip.errors import RemoteError
 from p2psip.net.media.dtls_flow import DtlsSettings
 from p2psip.net.media.ice_port import IcePlaces
 from p2psip.net.media.port_pool import PortPool
-from p2psip.net.phone.audio import AudioStream
-from p2psip.net.phone.audio_codecs import audio_codec
 
 dtls = pytest.importorskip("p2psip.net.dtls")
-LOOPBACK = "127.0.0.1"
 HASH = re.compile(r"^a=fingerprint:sha-256 (?:[0-9A-F]{2}:){31}[0-9A-F]{2}\r$", re.M)
 
 
-class End:
-    """One phone's audio, with a certificate of its own."""
+class End(AudioEnd):
+    """One with a certificate of its own."""
 
     def __init__(self, *, has_dtls=True):
-        self.heard, self.lost, pool = [], [], PortPool()
-        identity = dtls.DtlsIdentity()
+        pool, identity = PortPool(), dtls.DtlsIdentity()
         settings = DtlsSettings(
             identity.fingerprint,
             lambda theirs, is_client: dtls.DtlsEnd(identity, theirs, is_client=is_client),
         )
-        self.stream = AudioStream(
-            LOOPBACK,
-            [audio_codec("PCMU")],
-            pool,
-            lambda payload, timestamp: self.heard.append(payload),
-            lambda event, rate: None,
-            lambda: None,
-            ice=IcePlaces([(LOOPBACK, pool)]),
-            dtls=settings if has_dtls else None,
-        )
+        ice = IcePlaces([(LOOPBACK, pool)])
+        super().__init__(pool, ice=ice, dtls=settings if has_dtls else None)
         self.transport = self.stream._transport
-        self.stream.when_lost(self.lost.append)
 
 
 @pytest.fixture
 def end():
-    """Makes ends, which are closed."""
-    made = []
-
-    def make(**options):
-        made.append(End(**options))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.stream.close()
-
-
-def exchange(ours, theirs, *, in_offer=bytes, in_answer=bytes):
-    """An offer and its answer, as they arrive; what has been said."""
-    offer = in_offer(ours.stream.offer())
-    answer = in_answer(theirs.stream.answer(offer))
-    theirs.stream.connect()
-    ours.stream.conclude(answer)
-    return offer.decode(), answer.decode()
-
-
-def converse(ours, theirs):
-    """Audio goes both ways."""
-    wait_for(lambda: ours.stream.is_ready and theirs.stream.is_ready)
-    for sender, hearer in ((ours, theirs), (theirs, ours)):
-        hearer.heard.clear()
-        for frame in FRAMES:
-            assert sender.stream.send(frame)
-            gevent.sleep(0.002)
-        wait_for(lambda hearer=hearer: len(hearer.heard) == len(FRAMES))
-        assert hearer.heard == FRAMES
+    yield from closed(End)
 
 
 def setup(sdp):

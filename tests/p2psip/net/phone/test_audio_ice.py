@@ -2,18 +2,16 @@
 
 import re
 
-import gevent
 import pytest
+from support.sip.audio_ends import LOOPBACK, AudioEnd, closed, converse, exchange
 from support.sip.phones import FRAMES, wait_for
 
 from p2psip.nat import ice_consent
 from p2psip.nat.ice import IceState
 from p2psip.net.media.ice_port import IcePlaces
 from p2psip.net.media.port_pool import PortPool, PublicPorts
-from p2psip.net.phone.audio import AudioStream
-from p2psip.net.phone.audio_codecs import audio_codec
 
-LOOPBACK, PUBLIC = "127.0.0.1", "203.0.113.5"
+PUBLIC = "203.0.113.5"
 
 
 class Mapped(PortPool):
@@ -23,23 +21,14 @@ class Mapped(PortPool):
         return super().open(ip)._replace(public=PublicPorts(PUBLIC, 4000, 4001))
 
 
-class End:
-    """One phone's audio: what it hears, and what it is told of."""
+class End(AudioEnd):
+    """One that is told of reports and of new addresses too."""
 
     def __init__(self, *, ice=True, pool=None, tcp=False):
-        self.heard, self.reports, self.lost, self.moved = [], [], [], []
         pool = pool or PortPool()
-        self.stream = AudioStream(
-            LOOPBACK,
-            [audio_codec("PCMU")],
-            pool,
-            lambda payload, timestamp: self.heard.append(payload),
-            lambda event, rate: None,
-            lambda: None,
-            ice=IcePlaces([(LOOPBACK, pool)], tcp=tcp) if ice else None,
-        )
+        super().__init__(pool, ice=IcePlaces([(LOOPBACK, pool)], tcp=tcp) if ice else None)
+        self.reports, self.moved = [], []
         self.port = self.stream._transport._port
-        self.stream.when_lost(self.lost.append)
         self.stream.when_moved(lambda: self.moved.append(1))
 
     @property
@@ -49,37 +38,7 @@ class End:
 
 @pytest.fixture
 def end():
-    """Makes ends, which are closed."""
-    made = []
-
-    def make(**options):
-        made.append(End(**options))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.stream.close()
-
-
-def exchange(ours, theirs, *, in_offer=bytes, in_answer=bytes, restarts=False):
-    """An offer and its answer, as they arrive; what has been said."""
-    offer = in_offer(ours.stream.offer(restarts=restarts))
-    answer = in_answer(theirs.stream.answer(offer))
-    theirs.stream.connect()
-    ours.stream.conclude(answer)
-    return offer.decode(), answer.decode()
-
-
-def converse(ours, theirs):
-    """Audio goes both ways."""
-    wait_for(lambda: ours.stream.is_ready and theirs.stream.is_ready)
-    for sender, hearer in ((ours, theirs), (theirs, ours)):
-        hearer.heard.clear()
-        for frame in FRAMES:
-            assert sender.stream.send(frame)
-            gevent.sleep(0.002)
-        wait_for(lambda hearer=hearer: len(hearer.heard) == len(FRAMES))
-        assert hearer.heard == FRAMES
+    yield from closed(End)
 
 
 def greet(ours, theirs):

@@ -1,37 +1,23 @@
 """Clients of RTMPT with real sockets, against our own listener and against odd ones."""
 
-import os
-
 import gevent
 import pytest
 from gevent import socket
 from gevent.pywsgi import WSGIServer
+from support.rtmp.tunnels import tunnel_server
 from support.sockets import until
 
 from rtmplite.errors import RemoteError
-from rtmplite.live.streams import Registry
 from rtmplite.net.client.rtmp_client import RtmpClient
-from rtmplite.net.clock import now
-from rtmplite.net.http.rtmpt import TunnelServer
 from rtmplite.rtmp.application import LiveApplication
-from rtmplite.rtmp.server import ServerConnection
 
 SOUND = b"\xb2sound"
 
 
 @pytest.fixture
 def server():
-    """A running server."""
-    registry, application = Registry(), LiveApplication()
-
-    def connection(address):
-        return ServerConnection({"live": application}.get, registry, os.urandom, now())
-
-    made = TunnelServer("127.0.0.1", 0, connection)
-    made.budget = registry.budget
-    made.start()
-    yield made
-    made.stop()
+    with tunnel_server(LiveApplication()) as made:
+        yield made
 
 
 def url(server):

@@ -6,16 +6,15 @@ import gevent
 import pytest
 from gevent import socket
 from support.limits import patience
+from support.rtmp.tunnels import tunnel_server
 from support.sockets import until
 
-from rtmplite.live.streams import Registry
 from rtmplite.net.clock import now
 from rtmplite.net.http import rtmpt
-from rtmplite.net.http.rtmpt import TunnelServer
 from rtmplite.rtmp import tunnel
 from rtmplite.rtmp.application import LiveApplication
 from rtmplite.rtmp.client import ClientConnection, Target
-from rtmplite.rtmp.server import ServerChunkTransport, ServerConnection
+from rtmplite.rtmp.server import ServerChunkTransport
 
 
 class Live(LiveApplication):
@@ -30,17 +29,8 @@ class Live(LiveApplication):
 
 @pytest.fixture
 def server():
-    """A running server."""
-    registry, application = Registry(), Live()
-
-    def connection(address):
-        return ServerConnection({"live": application}.get, registry, os.urandom, now())
-
-    made = TunnelServer("127.0.0.1", 0, connection)
-    made.budget = registry.budget
-    made.start()
-    yield made
-    made.stop()
+    with tunnel_server(Live()) as made:
+        yield made
 
 
 class Http:
