@@ -180,7 +180,7 @@ class IceSockets:
         self._use(bound, bound.getsockname()[:2], CandidateType.HOST)
 
     def _adopt(self, pair: MediaPair) -> None:
-        """Use a socket that leads through a server, or whose address a server tells: RFC 8445 §5."""
+        """Use a socket that leads through a server, or whose address it tells: RFC 8445 §5."""
         relay = next((each for each in pair.relays if each is pair.rtp), None)
         public = None if pair.public is None else (pair.public.host, pair.public.port)
         if relay is not None and public is not None:

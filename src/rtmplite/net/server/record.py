@@ -3,8 +3,8 @@
 Own design: every stream is recorded from its beginning, or only the streams that an operator asks
 for, from the last key frame on.  Bytes are collected for `FLUSH` seconds, then a thread appends
 them.  A server that is killed loses these, and leaves a file that plays and has its length, but for
-the last seconds.  A disk that fails or falls behind interrupts the recording, never the stream: the file is
-cut behind its last whole tag, and goes on with a key frame once it can be written again.
+the last seconds.  A disk that fails or falls behind interrupts the recording, never the stream: the
+file is cut behind its last whole tag, and goes on with a key frame once it can be written again.
 """
 
 import errno
