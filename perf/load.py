@@ -100,7 +100,7 @@ def drive(
 ) -> Tally:
     """Run the load for `seconds` after `warm_up`; `on_window(True)` begins it, False ends it.
 
-    Every frame should arrive once; with an `audience`, once at each of its members.
+    Every frame should arrive once, or once at each of the `audience`.
     """
     with select.epoll() as poller:
         by_fd: dict[int, Reader] = {leg.fileno(): leg for leg in (*legs, *(audience or ()))}
