@@ -74,7 +74,7 @@ class IceState(Enum):
 class IceAgent:
     """One session of ICE: §6; `controlling` is the role to begin with, which a conflict may change.
 
-    `selected` is the pair to send by, once there is one, and `ours` what the signalling is to say.
+    `selected` is the pair to send by, once there is one.  `ours` is for the signalling to tell.
     `random(n)` gives n octets that nobody can guess.  A second component of a stream is an agent
     that has `first` with it: they share credentials and role.
     """
@@ -119,11 +119,11 @@ class IceAgent:
 
     @property
     def way(self) -> IcePair | None:
-        """The pair in use, or the best that works, as handshakes need not wait: §7.2.5.3."""
+        """The pair in use, or the best that works, since handshakes need not wait: §7.2.5.3."""
         return self.selected or self._checklist.valid()
 
     def hears(self, base: IceBase, source: HostPort) -> bool:
-        """Whether what comes by a pair that works is the peer's: §7.2.5.3."""
+        """Whether packets come from the peer, by a pair that works: §7.2.5.3."""
         pair = self._checklist.find(base, source)
         return pair is not None and pair.state is PairState.SUCCEEDED
 
@@ -166,7 +166,7 @@ class IceAgent:
     def begin(self, theirs: IceCredentials, now: float) -> None:
         """Take the credentials of the peer; from now on there are checks: §6.1.
 
-        Other ones than before are of another peer, such as the second callee of a forked call.
+        New credentials are those of another peer, such as the second callee of a forked call.
         """
         if self.theirs.ufrag and theirs != self.theirs:
             self._start_over(now)

@@ -65,7 +65,7 @@ class IceChecks:
         return min((check.transaction.deadline for check in self._of.values()), default=None)
 
     def tick(self, now: float) -> tuple[list[IceCheck], list[IceCheck]]:
-        """Take the time: those to be sent again, and those that never had an answer: §7.2.5.2.3."""
+        """Take the time; the checks to send again, and those that had no answer: §7.2.5.2.3."""
         due = [e for e in self._of.values() if e.transaction.tick(now) and not e.cancelled]
         failed = [e for e in self._of.values() if e.transaction.failed]
         for check in failed:

@@ -12,14 +12,14 @@ from p2psip.nat.stun import StunMessage
 class IceRole:
     """The role to begin with, which a conflict may change: §6.1.1; agents of one stream share it.
 
-    `tie_breaker` decides conflicts, of a new one after each that was lost.
+    `tie_breaker` decides conflicts; each lost conflict brings a new one.
     """
 
     def __init__(self, random: Callable[[int], bytes], *, controlling: bool) -> None:
         self.controlling, self.tie_breaker = controlling, random(8)
 
     def attribute(self) -> tuple[int, bytes]:
-        """What a check says of it: §7.1.3."""
+        """The attribute of a check that tells the role: §7.1.3."""
         # §7.1.3 [controlling-says-so] [controlled-says-so]
         kind = IceType.ICE_CONTROLLING if self.controlling else IceType.ICE_CONTROLLED
         return kind, self.tie_breaker
@@ -27,7 +27,7 @@ class IceRole:
     def stays(self, request: StunMessage) -> bool | None:
         """Whether the peer has the same role and has to give way: §7.3.1.1; None without conflict.
 
-        If it has not, `switch` takes the other role.
+        If the peer keeps it, `switch` takes the other role.
         """
         theirs = request.get(self.attribute()[0])
         # §7.3.1.1 [larger-tie-breaker-controls]

@@ -319,7 +319,7 @@ class RedisLocation:
 def redis_client(url: str) -> Redis:
     """A client of the Redis at `url`, by sockets of gevent; LocalError for a `url` that is none.
 
-    It connects when it is used first, and tries once.
+    It connects at its first use, and tries once.
     """
     try:
         if not url.startswith("redis://"):
@@ -329,7 +329,7 @@ def redis_client(url: str) -> Redis:
             connection_class=_Connection,
             protocol=2,  # whose answers look the same in all versions of redis-py
             socket_timeout=PATIENCE,
-            retry=Retry(NoBackoff(), 0),  # it would sleep, and nobody be served meanwhile
+            retry=Retry(NoBackoff(), 0),  # a retry would sleep, and block all other clients
         )
     except ValueError as error:
         raise LocalError("no URL such as redis://192.0.2.7:6379/0") from error

@@ -1,7 +1,7 @@
 """The socket of one connection of TCP, read and written without waiting.
 
-Own design: each wake-up reads once, and what the system does not take is kept up to a limit.  What
-is sent beyond it is lost whole, as a packet of UDP would be.
+Own design: each wake-up reads once.  Octets that the system does not take are kept, up to a limit.
+An item beyond the limit is lost whole, like a packet of UDP.
 """
 
 import socket
@@ -19,9 +19,10 @@ CHUNK: Final = 16_384  # octets read at once
 class StreamSocket:
     """One connection, from `accept` or the beginning of `connect` until `close`.
 
-    `on_octets(data)` is called in the hub with what comes, and `on_end()` when the connection is
-    over, or could not be opened; both may close it.  With `on_open` it is still being opened, and
-    that is called once it is there.  At most `limit` octets wait to be sent, and one item more.
+    `on_octets(data)` is called in the hub with received octets, and `on_end()` when the connection
+    is over, or could not be opened; both may close it.  With `on_open` the connection is still
+    being opened, and `on_open` is called once it is open.  At most `limit` octets wait to be sent,
+    and one item more.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class StreamSocket:
         return len(self._queue)
 
     def send(self, data: bytes) -> None:
-        """Send octets, or lose them where too much waits."""
+        """Send octets, or drop them if too many wait."""
         if len(self._queue) > self._limit:
             return
         self._queue += data
@@ -98,7 +99,7 @@ class StreamSocket:
 
 
 def read(opened: socket.socket, size: int) -> bytes | None:
-    """Read once: None if nothing is there, no octets if nothing will be."""
+    """Read once: None if nothing has come, no octets at the end of the connection."""
     try:
         return opened.recv(size)
     except BlockingIOError:

@@ -61,8 +61,8 @@ class TcpListener:
 
     RFC 3261 §18.2.1.  `on_message(data, flow)`, `on_malformed(data, flow, error)` and
     `on_failure(flow)` are called in the hub and must not wait.  `transport` is TCP, TLS or WS.
-    `scheduler` are shared with other listeners, or its own.  With `opens_web` one for WS opens
-    connections and accepts none, as a client does; else it opens none (RFC 7118 §3).
+    `scheduler` are shared with other listeners, or its own.  With `opens_web` a listener for WS
+    opens connections and accepts none, like a client; else it opens none (RFC 7118 §3).
     Departs from RFC 3261 §18.1.1: by TLS nothing is accepted without a certificate.
     """
 

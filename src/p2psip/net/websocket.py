@@ -162,7 +162,7 @@ class WebSocketFramer:
         self._is_open = True
 
     def _opened(self, answer: "AcceptConnection") -> None:
-        """Say what has waited; a server that speaks no SIP is left."""
+        """Send the messages that wait; give up a server that speaks no SIP."""
         early, self._early = self._early or [], None
         if answer.subprotocol != PROTOCOL:
             self._end(CloseConnection(code=WRONG_PROTOCOL))

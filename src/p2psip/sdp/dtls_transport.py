@@ -31,7 +31,7 @@ class DtlsLine:
 
     @classmethod
     def read(cls, line: MediaDescription, session: SessionDescription) -> Self | None:
-        """Read a line: RFC 5763 §5; None without DTLS, or with a hash that we do not have."""
+        """Read a line: RFC 5763 §5; None without DTLS, or with another hash than SHA-256."""
         setup = of_either(line, session, "setup") or ""
         try:
             fingerprint = read_digest(of_either(line, session, "fingerprint"), "description")
@@ -60,7 +60,7 @@ class DtlsTransport(LocalTransport):
     ) -> bool:
         """Whether a line has DTLS and ICE, and one port for RTP and RTCP: RFC 5763 §5.
 
-        Own design: a second port would have a handshake of its own, and no browser has one.
+        Own design: a second port would need a handshake of its own, and no browser uses one.
         """
         ice, dtls = IceLine.read(line, session), DtlsLine.read(line, session)
         if ice is None or ice.is_mismatched or dtls is None or not rtcp_mux(line):
@@ -68,7 +68,7 @@ class DtlsTransport(LocalTransport):
         return LocalTransport.accepts(self, replace(line, protocol=PLAIN), session, host)
 
     def attributes(self) -> tuple[Attribute, ...]:
-        """What the line says of its transport, the hash among it: RFC 5763 §5."""
+        """The attributes of the transport in the line, with the hash: RFC 5763 §5."""
         return (
             *LocalTransport.attributes(self),
             # RFC 5763 §5 [fingerprint-is-said]

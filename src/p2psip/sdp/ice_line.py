@@ -1,4 +1,4 @@
-"""What a media line says of ICE: its credentials and candidates, and whether they fit its address.
+"""The ICE of a media line: its credentials and candidates, and whether they fit its address.
 
 Implements RFC 8839 §4.2, §5.2 to §5.4 and §5.6.
 
@@ -38,9 +38,9 @@ class IceLine:
     """The ICE of one line: §4.2; `candidates` are values of the attribute, unread.
 
     `remote_candidates` are those of the other end that its author has nominated, for RTP and for
-    RTCP at a port of its own.  One that is not
-    `is_modern` follows RFC 5245.  One that `is_mismatched` has a default destination that is no
-    candidate, or says that ours was none, so that there is no ICE.
+    RTCP at a port of its own.  A line without `is_modern` follows RFC 5245.  `is_mismatched` means
+    that the default destination is not among the candidates, of this line or of ours as the peer
+    says; then there is no ICE.
     """
 
     ufrag: str
@@ -73,8 +73,8 @@ class IceLine:
     def attributes(self) -> Attributes:
         """Write the ICE of a full agent: §4.3.1, §4.4.1.2.2.
 
-        Departs from RFC 8839 §4.3.1 [pacing-is-said]: checks are 50 ms apart, as they are where
-        nothing is said.
+        Departs from RFC 8839 §4.3.1 [pacing-is-said]: checks are 50 ms apart, which is the default
+        of a line without pacing.
         Departs from RFC 8839 §4.3.2 [pacing-is-answered]: the same holds for an answer.
         """
         numbered = enumerate(self.remote_candidates, 1)

@@ -237,7 +237,7 @@ def _bits(count: int) -> SearchStrategy[str]:
 
 
 def _behind(head: str, count: int) -> SearchStrategy[str]:
-    """Write `count` random bits behind those of a head."""
+    """Write `count` random bits after those of a head."""
     return _bits(count).map(head.__add__)
 
 

@@ -1,7 +1,7 @@
 """Connects to hosts that clients have named, at those addresses alone that the operator admits.
 
-Own design: what is judged is the address that is connected to, since a name may have another one a
-moment later.  Few names are looked up at once, so that others do not wait for the resolver.
+Own design: the check is on the very address that is connected to, since a name may have another one
+a moment later.  Few names are looked up at once, so that others do not wait for the resolver.
 """
 
 from collections.abc import Callable

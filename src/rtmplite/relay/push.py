@@ -43,7 +43,7 @@ class Push(Link):
     ) -> None:
         super().__init__(target, dial, random, backoff)
         self.live = live
-        # What comes until the server is there; of one that has begun, the group is kept anyway.
+        # Messages until the server is connected; a stream that has begun keeps its group anyway.
         self._beginning: Beginning | None = None if live.has_begun else live.keep_beginning()
         self._players: dict[RelaySession, LivePlayer] = {}
 

@@ -65,9 +65,9 @@ def named(url: str, name: str) -> Target:
 class Relays:
     """All links of a server, started and stopped as the registry tells.
 
-    A stream is pushed from its beginning to its end, by every rule of `push` that matches it, and
-    beside that where somebody asks; it is pulled by the first rule of `pull` that matches it, while
-    it has players and no other publisher.
+    A stream is pushed from its beginning to its end, by every rule of `push` that matches it.  An
+    operator may have it pushed elsewhere as well.  It is pulled by the first rule of `pull` that
+    matches it, while it has players and no other publisher.
     `is_elsewhere` says whether another process of this server publishes it, or is to pull it.
     """
 
@@ -117,7 +117,7 @@ class Relays:
         now: float,
         on_change: Callable[[Link, float], None],
     ) -> Push:
-        """Push what is published from now on, without a rule, until it ends or `end_push`."""
+        """Push a stream from now on, without a rule, until it ends or `end_push`."""
         push = Push(live, target, dial, self._random, self._backoff)
         push.on_change = on_change
         self._pushes.setdefault((live.app, live.name), []).append(push)

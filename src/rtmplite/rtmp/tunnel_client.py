@@ -1,9 +1,9 @@
-"""RTMPT on the client's side: the next request of a tunnel, and what its answer brings.
+"""RTMPT on the client's side: the next request of a tunnel, and the bytes of its answer.
 
 Implements Field §"HTTP tunnel", of which `tunnel` is the server's side.
 
 Own design: one request is under way at a time, so the server never has to wait for an earlier one.
-The first byte of an answer counts 64ths of a second, which makes half a second of its highest step.
+The first byte of an answer counts 64ths of a second, so its highest step is half a second.
 
     >>> tunnel = TunnelClient()
     >>> tunnel.request(0.0)

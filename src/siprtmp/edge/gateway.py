@@ -211,7 +211,7 @@ class Gateway:
         self.rtmp.neighbours.append(self.tree)
 
     def _user_service(self) -> Identifies | None:
-        """What decides who a client of the tree is, beside users and tokens of our own."""
+        """The service that knows clients of the tree other than our own users and tokens."""
         url = self.settings.resources.tree_auth
         return None if url is None else UserService(url, os.urandom, self.log).identity
 

@@ -225,7 +225,7 @@ class MediaSide:
     def watch(self, session: MediaSession, watch: Watch | None) -> None:
         """Tell each datagram of a session, as source, target and octets; None ends that."""
         for ports in [each for each in self._open if each.session is session]:
-            _ = session.statistics  # which has what a pump was lent taken back
+            _ = session.statistics  # this takes back the packets that a pump was lent
             ports.watch(watch)
 
     def open_port(self, peers: Collection[str], share: PortShare) -> MediaPort:

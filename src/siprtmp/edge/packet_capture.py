@@ -43,8 +43,8 @@ _T = TypeVar("_T")
 class PacketCapture(p2psip.net.tap.SocketTap, rtmplite.net.tap.SocketTap):
     """A capture of every socket that is opened from now on, until `close`.
 
-    It is the tap of both families, unless `is_tap` is false: then it has what it is given.  Raises
-    ConfigError if a file cannot be written.
+    It is the tap of both families, unless `is_tap` is false: then it has only the packets that it
+    is given.  Raises ConfigError if a file cannot be written.
     """
 
     def __init__(self, path: Path, log: Log, limit: int = LIMIT, *, is_tap: bool = True) -> None:

@@ -192,7 +192,7 @@ class RtmpSide:
     def _open_folders(self) -> None:
         """Record and play files, and keep objects, if there are folders for them.
 
-        Whatever is published is recorded, calls as well, unless somebody has to ask for it.
+        All published streams are recorded, those of calls too, unless an operator has to ask.
         """
         folders = self._settings.folders
         if folders.record is not None:

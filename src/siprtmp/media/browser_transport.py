@@ -109,7 +109,7 @@ class BrowserTransport:
 
     `at` is our address, `handshake` makes the DTLS of a browser that has answered by ICE and has a
     certificate of this `fingerprint`; `send` sends a datagram, and `waker` makes a timer.
-    `watch`, if set, is told of each datagram but those of ICE: source, target and octets.
+    `watch`, if set, is called with source, target and octets of each datagram but those of ICE.
     `on_connected` is called when media gets through, `on_gone`, with the reason, when the browser
     has gone or was never there.  `random(n)` gives n octets.
     """
@@ -352,7 +352,7 @@ class BrowserLeg:
 
     @property
     def suite(self) -> str:
-        """The name of what protects the media, "" before: RFC 5764 §4.2."""
+        """The name of the suite that protects the media, "" before: RFC 5764 §4.2."""
         return AES_CM_128_HMAC_SHA1_80.name if self.keys is not None else ""
 
     def open(self) -> tuple[BundledLine, MediaAddress]:

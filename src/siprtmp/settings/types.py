@@ -181,7 +181,7 @@ def check_told_host(text: str) -> None:
 
 
 def check_service(url: str) -> None:
-    """Raise ValueError for a text that is no URL of a web service."""
+    """Raise ValueError unless a text is the URL of a web service."""
     try:
         service(url)
     except (LocalError, ValueError, UnicodeError):

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from support.gateway.gateway import Gateway
 from support.peers.baresip import Baresip
-from support.peers.json_service import JsonService
+from support.peers.hook_service import JsonService
 from support.resources.control import Control
 
 from p2psip.errors import RemoteError

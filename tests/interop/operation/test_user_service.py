@@ -1,6 +1,6 @@
 """A web service in another process tells a real gateway who clients of the tree are."""
 
-from support.peers.json_service import JsonService
+from support.peers.hook_service import JsonService
 from support.resources.control import Control
 
 from siprtmp.edge.web.tree_client import TreeClient

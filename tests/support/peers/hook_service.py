@@ -1,11 +1,17 @@
-"""A web service for hooks: remembers what it is asked, and answers as told."""
+"""Web services of an operator: for hooks, and one in a process of its own that says JSON."""
 
+import json
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs
+
+from support.peers.process import Process
 
 Form = dict[str, str]
 Answer = tuple[int, str]  # status and Location
@@ -74,3 +80,25 @@ class EndlessService:
     def __exit__(self, *error: object) -> None:
         self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
+
+
+class JsonService(Process):
+    """A script that prints `ready PORT`, then a line of JSON for what it takes.
+
+    `port` is that port, `said` what the lines hold.
+    """
+
+    def __init__(self, folder: Path, script: str, *arguments: str) -> None:
+        super().__init__(folder, [sys.executable, "-c", script, *arguments])
+        self.port = ""
+
+    def is_ready(self) -> bool:
+        lines = self.output.splitlines(keepends=True)
+        if lines and lines[0].endswith("\n"):
+            self.port = lines[0].split()[1]
+        return bool(self.port)
+
+    @property
+    def said(self) -> list[Any]:
+        lines = self.output.splitlines(keepends=True)[1:]
+        return [json.loads(line) for line in lines if line.endswith("\n")]

@@ -2,7 +2,7 @@
 
 Implements RFC 5764 §4.1 at the edge.
 
-Own design: what shakes hands is made by the owner, since OpenSSL is no part of a plain phone.
+Own design: the owner makes the handshake, since a plain phone runs without OpenSSL.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ MasterKey = tuple[bytes, bytes]
 
 
 class Handshake(Protocol):
-    """One end of a handshake, as `p2psip.net.dtls` has it: RFC 5764 §4.2."""
+    """One end of a handshake, such as those of `p2psip.net.dtls`: RFC 5764 §4.2."""
 
     failed: str
     deadline: float | None
@@ -42,7 +42,7 @@ class Handshake(Protocol):
 
 
 class DtlsSettings(NamedTuple):
-    """The hash of our certificate, and what makes an end for a peer's hash, as client or not."""
+    """The hash of our certificate, and the maker of an end for a peer's hash, as client or not."""
 
     fingerprint: str
     make: Callable[[str, bool], Handshake]
@@ -52,9 +52,9 @@ class DtlsFlow:
     """The DTLS of one stream, from its first description to `close`.
 
     `send(data)` sends a datagram by the way that ICE has found.  `on_keys(ours, theirs)` is called
-    once the handshake is done, and `on_lost(reason)` when it never will be.
+    once the handshake is done, and `on_lost(reason)` if it fails.
 
-    Own design: a peer that says goodbye here says so by SIP too, which ends the call.
+    Own design: a DTLS alert of the peer does not end the call, since its BYE does.
     """
 
     def __init__(

@@ -1,10 +1,10 @@
-"""The port of a stream by ICE, which turns out to be a plain one where the peer has no ICE.
+"""The port of a stream by ICE, which becomes a plain port if the peer has no ICE.
 
 Implements RFC 8839 §4.2.2, §4.3 and §4.4 for one stream.
 
-Own design: addresses are opened, and told, before it is known whether the peer has ICE.  So sockets
-are those of plain RTP until then, and `MediaPort` takes them over if it has none.  What is sent
-before a pair is selected is lost.
+Own design: addresses are opened, and told, before it is known whether the peer has ICE.  So the
+sockets are those of plain RTP until then, and `MediaPort` takes them over if the peer has no ICE.
+Packets that are sent before a pair is selected are lost.
 """
 
 import logging
@@ -34,8 +34,8 @@ log: Final = logging.getLogger(__name__)
 class IcePlaces:
     """Where a stream by ICE may be reached.
 
-    `places` are hosts to bind, with the pools of their sockets; a peer without ICE is told the
-    first of them, by its own address if that peer `is_inside`.  With `tcp` connections do as well.
+    `places` are hosts to bind, with the pools of their sockets.  A peer without ICE is told the
+    first of them, by its own address if that peer `is_inside`.  `tcp` adds connections.
     """
 
     places: Sequence[tuple[str, MediaPool]]
@@ -46,15 +46,15 @@ class IcePlaces:
 class IcePort:
     """The sockets of one stream, until `close`: see `MediaPort` for what has the same name.
 
-    `on_ready` is called when packets get through to the peer that did not before, `on_moved` when
-    an offer has to tell by which address, and `on_dtls` with what comes of a handshake.
+    `on_ready` is called when packets begin to get through to the peer, `on_moved` when an offer
+    has to tell by which address, and `on_dtls` with the datagrams of a handshake.
     `is_agreed` tells that the peer has ICE too.  Raises NoPortsError.
 
-    Departs from RFC 8839 §4.3.4 [failed-stream-is-removed]: a call is nothing without its stream,
-    and ends.
+    Departs from RFC 8839 §4.3.4 [failed-stream-is-removed]: a call has one stream, and ends with
+    it.
     Not done: RFC 8839 §4.4.2 [lost-race-restarts] [lost-race-waits] [default-as-told]
-    [candidates-as-told]: an answer has the pair in use here.  That is the one which an offer with
-    remote-candidates names, unless the last check was lost; it is made again soon.
+    [candidates-as-told]: an answer has the pair in use here.  An offer with remote-candidates names
+    the same pair, unless the last check was lost; that check is made again soon.
     Not done: RFC 8839 §4.4.2.1 [changed-options-are-refused]: options that we do not use may
     change.
     """
@@ -89,7 +89,7 @@ class IcePort:
         return opened
 
     def _default(self) -> PublicPorts:
-        """Where a peer sends to that has no ICE."""
+        """The address that a peer without ICE sends to."""
         _, pair = self._pairs[0]
         host, port = pair.rtp.getsockname()[:2]
         if pair.public is not None and not self._places.is_inside:
@@ -110,9 +110,9 @@ class IcePort:
         return self._written(plain, is_offer=True)
 
     def _may_offer(self) -> bool:
-        """Whether a description has ICE: not where the peer has had none from the beginning.
+        """Whether a description has ICE: not if the peer never had it.
 
-        One that has left it out once may have it again, with other ports: RFC 8839 §4.4.3.1.
+        A peer that has left it out once may have it again, with other ports: RFC 8839 §4.4.3.1.
         """
         if self._plain is not None and self._had_ice and not self._pairs:
             with suppress(NoPortsError, OSError):
@@ -260,7 +260,7 @@ class IcePort:
         for each in self._components:
             component = each.candidates[0].component
             alike = [candidate for candidate in found if candidate.component == component]
-            # Own design: more may be learnt from checks, which are waited for
+            # Own design: wait for checks, which may tell of more candidates
             each.begin(_credentials(theirs), alike, are_all=False)
 
     def _changed(self) -> None:
@@ -344,7 +344,7 @@ class IcePort:
 
 
 class _Taken:
-    """The pool of one pair of sockets that is open already."""
+    """A pool with one pair of sockets, which is open already."""
 
     def __init__(self, pool: MediaPool, pair: MediaPair) -> None:
         self._pool, self._pair = pool, pair

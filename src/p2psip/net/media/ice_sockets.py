@@ -48,8 +48,8 @@ _Flow = tuple[TcpBase, HostPort]
 class IceSockets:
     """The sockets of a session at these hosts, with their `candidates`, until `close`.
 
-    `on_media(data)` is called in the hub with each packet of the peer that is no STUN, once a pair
-    works, and must not wait.  `settled` is set while ICE has ended, well or not, and
+    `on_media(data)` is called in the hub with each packet of the peer other than STUN, once a pair
+    works, and must not wait.  `settled` is set when ICE has ended, with a pair or without.
     `on_change` is called, in the hub too, when its state or the pair in use has changed.
     Without `tcp` there are datagrams alone, without `udp` connections alone: RFC 6544 §4.1.
     `given` are pairs of sockets whose first one is used as well, and stays open at the end.
@@ -71,7 +71,7 @@ class IceSockets:
         self.candidates: list[IceCandidate] = []
         self.connections: dict[_Flow, StreamSocket] = {}
         self._on_media, self._is_closed = on_media, False
-        self._datagrams: dict[HostPort, Any] = {}  # sockets, and what behaves like one
+        self._datagrams: dict[HostPort, Any] = {}  # sockets, and objects that behave like one
         self._bound: list[socket.socket] = []  # those that are closed at the end
         self._relays: list[MediaRelay] = []
         self._accepting: list[tuple[Any, Callable[[], None]]] = []
@@ -180,7 +180,7 @@ class IceSockets:
         self._use(bound, bound.getsockname()[:2], CandidateType.HOST)
 
     def _adopt(self, pair: MediaPair) -> None:
-        """Use a socket that leads through a server, or whose address one has told: RFC 8445 §5."""
+        """Use a socket that leads through a server, or whose address it tells: RFC 8445 §5."""
         relay = next((each for each in pair.relays if each is pair.rtp), None)
         public = None if pair.public is None else (pair.public.host, pair.public.port)
         if relay is not None and public is not None:

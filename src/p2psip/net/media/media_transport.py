@@ -35,13 +35,13 @@ log: Final = logging.getLogger(__name__)
 class MediaTransport:
     """The ports and keys of one stream, until `close`.
 
-    `on_rtp(packet, now)` and `on_rtcp(compound, now)` are called in the hub with what came from the
-    peer and is authentic; `on_ready` when packets get through to the peer that did not before.
+    `on_rtp(packet, now)` and `on_rtcp(compound, now)` are called in the hub with authentic packets
+    of the peer; `on_ready` when packets begin to get through to the peer.
     `host` is the address of this machine; the peer sends to `advertised`, or where the pool says
     that others outside reach its ports: see `host` afterwards.  `srtp` has us offer SRTP and accept
-    nothing else, `rtcp_mux` offer one port for both.  With `ice` these places are used in place of
-    `host` and `pool`, by ICE where the peer has it, and with `dtls` as well we offer SRTP by a
-    handshake and accept nothing else.  Raises NoPortsError.
+    nothing else, `rtcp_mux` offer one port for both.  `ice` names places that are used instead of
+    `host` and `pool`, by ICE if the peer has it.  With `dtls` as well we offer SRTP by a handshake
+    and accept nothing else.  Raises NoPortsError.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class MediaTransport:
         return self._ours
 
     def offer(self, *, restarts: bool = False) -> None:
-        """Have `line` be that of an offer, which may restart ICE: RFC 3264 §5."""
+        """Write the transport of an offer into `line`; it may restart ICE: RFC 3264 §5."""
         plain = self._plain
         if self._ice is not None:
             plain = self._ice.offer(plain, restarts=restarts)
@@ -171,7 +171,7 @@ class MediaTransport:
         return isinstance(self._ours, DtlsTransport) and not self._srtp.is_on
 
     def when_lost(self, on_lost: Callable[[str], object]) -> None:
-        """Have `on_lost(reason)` called when nothing gets through any more: RFC 8656 §5."""
+        """Have `on_lost(reason)` called when packets no longer get through: RFC 8656 §5."""
         self._port.when_lost(on_lost)
         if self._dtls is not None:
             self._dtls.on_lost = on_lost

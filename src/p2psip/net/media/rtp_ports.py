@@ -195,8 +195,8 @@ class MediaPort:
     def watch(self, watch: Watch | None) -> None:
         """Tell each datagram from now on, as source, target and octets; None ends that.
 
-        Own design: a pump tells nothing, so it hands over what it receives, for good, and sends
-        nothing until the end.  Whoever has lent packets takes them back first.
+        Own design: a pump tells of no datagram, so it hands over its receiving for good, and sends
+        nothing until the end.  The owner of lent packets takes them back first.
         """
         if (flow := self._flow) is not None:
             self._received, self._flow = self._received + flow.passed, None

@@ -1,6 +1,6 @@
-"""A socket for media whose datagrams are told, while somebody captures one call.
+"""A socket for media that tells of each datagram, while one call is captured.
 
-Own design: a port has this in place of its socket for that time, so that others pay nothing.
+Own design: a port has this in place of its socket for that time, so that other calls pay nothing.
 """
 
 import socket
@@ -12,7 +12,7 @@ Watch: TypeAlias = Callable[[tuple[str, int], tuple[str, int], bytes], object]
 
 
 class WatchedSocket:
-    """Has all that `inner` has, and tells `watch` of each datagram that comes and leaves."""
+    """Wraps the socket `inner`, and tells `watch` of each datagram that comes and leaves."""
 
     def __init__(self, inner: socket.socket, watch: Watch) -> None:
         self._inner, self._watch = inner, watch

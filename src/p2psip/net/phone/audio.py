@@ -66,9 +66,9 @@ class AudioStream:
     our reports tell how we hear the peer (RFC 3611 §4.7), unless its description asks for other
     reports alone.  `ptime` is how many ms of audio we ask for in a packet (RFC 8866 §6.4).
     `direction` is what the next offer or answer asks for (RFC 8866 §6.7).  Where comfort noise was
-    agreed on, a pause of ours is told by it (RFC 3389 §5).  With `ice` the way to the peer is
-    looked for, from `connect` on, where the peer has ICE as well; with `dtls` too, a handshake on
-    it gives the keys of SRTP (RFC 5763 §5).  Raises NoPortsError.
+    agreed on, it marks our pauses (RFC 3389 §5).  With `ice`, `connect` begins to look for the way
+    to the peer, if the peer has ICE as well.  With `dtls` too, a handshake on this way gives the
+    keys of SRTP (RFC 5763 §5).  Raises NoPortsError.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ log: Final = logging.getLogger(__name__)
 class PhoneAddress:
     """The addresses of one phone, of which `beside` is the host of the other family, if any.
 
-    With `ice` its media has those of a relay beside all others, and those of TCP with `ice_tcp`.
+    With `ice` its media has those of a relay as well as all others; `ice_tcp` adds those of TCP.
     """
 
     def __init__(

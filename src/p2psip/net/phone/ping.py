@@ -18,8 +18,8 @@ GONE: Final = (408, 503)
 class Ping:
     """Pings one peer until `close`: §11.
 
-    `ask()` sends one request, and raises RemoteError for a refusal and TimeoutError for silence; a
-    refusal also proves that the peer is there.  `alive` is None before the first result, and
+    `ask()` sends one request, and raises RemoteError for a refusal and TimeoutError for silence.
+    A refusal also proves that the peer is there.  `alive` is None before the first result, and
     `on_alive(alive)` is told of that and of every change, in the greenlet of the pings.
     """
 

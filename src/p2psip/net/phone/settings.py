@@ -49,9 +49,9 @@ class NetworkSettings:
     "transport=wss" (RFC 7118 §5), and is reached by them alone.  The servers `stun`,
     (host, port) each, are asked where peers outside the local network reach us (RFC 8489 §2): the
     first answer is waited for, up to three seconds.  `turn`, a URI and a password, is a server that
-    the audio of such peers goes through (RFC 8656 §3).  With `ice` a call's audio goes by the best
-    of all these ways that works, where the other side has ICE too (RFC 8839 §4.2.5), and with
-    `ice_tcp` by connections as well (RFC 6544 §4.1), at ports of their own.
+    the audio of such peers goes through (RFC 8656 §3).  With `ice` the audio of a call goes by
+    the best of these ways that works, if the other side has ICE too (RFC 8839 §4.2.5).  `ice_tcp`
+    adds connections to the ways (RFC 6544 §4.1), at ports of their own.
     """
 
     listen: HostPort = ("127.0.0.1", 0)
@@ -73,7 +73,7 @@ class CallSettings:
     `codecs` are names as `audio_codec` reads them, the preferred one first, and `ptime` the ms of
     audio that a packet to us had better have (RFC 8866 §6.4).  SRTP is used where it is offered
     (RFC 4568); with `srtp` it is offered, and nothing else.  With `dtls` keys come by a handshake,
-    as those of browsers do (RFC 5763 §5): that is offered and nothing else, and needs ICE.  RTP and
+    as those of browsers do (RFC 5763 §5): nothing else is offered, and it needs ICE.  RTP and
     RTCP share a port where the peer offers that (RFC 5761 §5.1), and with `rtcp_mux` where it
     agrees.  With `voip_metrics` peers are told how we hear them (RFC 3611 §4.7).  With `echo` our
     own audio is heard where a reflector sends it back, which is dropped as a loop otherwise (RFC

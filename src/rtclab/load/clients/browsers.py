@@ -1,6 +1,6 @@
-"""A session of a client in place of a browser, from its offer to its goodbye.
+"""A session of a client that acts as a browser, from its offer to its end.
 
-Own design: viewers and publishers differ in what they offer, and in what they do once connected.
+Own design: viewers and publishers differ in their offers, and in their work once connected.
 The clients of one process share a certificate and the rounds of reading.
 """
 
@@ -26,10 +26,10 @@ from rtmplite.net.clock import now
 
 
 class BrowserPart(Protocol):
-    """What a client does in its session."""
+    """The work of a client in its session."""
 
     def take(self, batch: Batch) -> None:
-        """Take what has come."""
+        """Take the datagrams that have come."""
 
     def act(self) -> None:
         """Do its part until the server ends the session."""
@@ -55,7 +55,7 @@ class BrowserCrowd:
         self._identity, self._rounds = DtlsIdentity(), Rounds()
 
     def client(self, number: int) -> Work:
-        """One of them; all have the same URL unless it has `{}`."""
+        """One client; all have the same URL unless it has `{}`."""
         endpoint = Endpoint(own_url(self._url, number, each=False), self._tls)
         return lambda tally: self._meet(endpoint, tally)
 

@@ -1,8 +1,8 @@
-"""Callers, phones that register, and those that ask: p2psip's own agent, by any transport.
+"""Callers, and phones that register or send OPTIONS: p2psip's own agent, by any transport.
 
-Own design: callers of one process share an agent, as the lines of one exchange do; who registers is
-a phone of its own, with sockets of its own.  A call sends marked sound all the time.  What comes
-back of it (from an echo) tells delay and loss; of other sound, RTP's numbers tell the loss.
+Own design: callers of one process share an agent, as the lines of one exchange do.  Each phone that
+registers has an agent and sockets of its own.  A call sends marked audio all the time.  Marked
+audio that an echo sends back tells delay and loss; of other audio, RTP's numbers tell the loss.
 """
 
 import os

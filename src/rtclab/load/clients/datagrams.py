@@ -1,10 +1,10 @@
 """The datagrams of many sockets, read in rounds, each with the time at which the system took it.
 
 Own design: a thousand viewers get a hundred thousand packets a second, and to wake up for each
-costs more than all that is done with it.  So all sockets are read in rounds, and each by one system
-call, recvmmsg of Linux.  The system notes when a datagram came, so that times and jitter are right
+costs more than the work on it.  So all sockets are read in rounds, each by one system call,
+recvmmsg of Linux.  The system notes when a datagram came, so that times and jitter are right
 however late it is read; elsewhere the time is that of the reading.  Heads are kept apart from the
-rest, which nobody reads of most.
+rest, which is rarely read.
 """
 
 import ctypes

@@ -1,10 +1,10 @@
 """The usual packets of a line, counted by their clear headers: nothing is decrypted.
 
-Implements RFC 3550 §A.8 for the jitter, in haste.
+Implements RFC 3550 §A.8 for the jitter.
 
-Own design: the usual packet is the one that follows the last by its number, of a line that has
-shown something already.  `_usual.c` does the same where it is compiled; a crowd of viewers gets
-more than a hundred thousand of them a second.
+Own design: a packet is usual if its number follows the last one, and its line has shown something
+already.  `_usual.c` does the same where it is compiled, since a thousand viewers get more than a
+hundred thousand of these packets a second.
 """
 
 from struct import Struct
@@ -23,7 +23,7 @@ _TIMES: Final = Struct(f"={TIME_AT}xqq")
 
 
 class PlainLineCount:
-    """What is counted of a line; `next` is the number that its next packet is to have.
+    """The counts of a line; `next` is the number that its next packet is to have.
 
     Times are in s and `jitter` in ticks of its `rate`; `run` and `markers` are counted since they
     were last set to 0.
@@ -64,9 +64,9 @@ def plain_pass_usual(
     offset: float,
     /,
 ) -> tuple[int, int, float]:
-    """Count packets from `start` on, as far as they are usual.
+    """Count packets from `start` on, up to the first that is not usual.
 
-    Returns the place of the first other one, and the octets and the last time of the usual ones.
+    Returns the place of that one, and the octets and the last time of the usual ones.
     `lines` are found by the second octet of a packet; `offset` makes our time of the system's.
     """
     size, last, place = 0, 0.0, start

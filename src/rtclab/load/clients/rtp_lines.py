@@ -43,7 +43,7 @@ class HeardLine:
     def heard(self, second: int, sequence: int, timestamp: int, ssrc: int, at: float) -> None:
         """Count a packet by its header, whose second octet has the marker and the payload type.
 
-        The usual one is counted by `count`, as `reception` does, which is told by `settle`.
+        `count` counts a usual packet in place of `reception`; `settle` tells `reception` of it.
         """
         if not self.count.heard(second, sequence, timestamp, ssrc, at):
             self._heard_unusual(second, sequence, timestamp, ssrc, at)

@@ -114,7 +114,7 @@ class Viewer:
             self._settle(last, packets, size)
 
     def _heard_other(self, batch: Batch, place: int, head: Head, octets: int, at: float) -> bool:
-        """Count a packet that is not usual, or take what is none; whether it was one."""
+        """Count a packet that is not usual, or take another datagram; whether it was a packet."""
         first, second, sequence, timestamp, ssrc = head
         line = self._by_second.get(second)
         if line is None or first < RTP or octets < HEAD:

@@ -1,10 +1,10 @@
-"""Publishers by WHIP: made and marked pictures of H.264, and the silence of Opus, by SRTP.
+"""Publishers by WHIP: made and marked pictures of H.264, and silence in Opus, by SRTP.
 
 Implements RFC 9725 §4.2 on the publisher's side, with the reports of RFC 3550 §6.4.1.
 
-Own design: the pictures have a key frame every two seconds, so nothing is made because a server
-asks for one.  Loss and jitter are what the server reports of us.  The sound is one packet of Opus,
-20 ms of silence, padded to the size of usual ones (RFC 6716 §3.2.5).
+Own design: the pictures have a key frame every two seconds, so a server's requests for one are
+ignored.  Loss and jitter are those that the server reports.  The audio is one packet of Opus, 20 ms
+of silence, padded to the size of usual ones (RFC 6716 §3.2.5).
 """
 
 import os
@@ -118,7 +118,7 @@ class WhipPublisher:
             flow.over.wait(max(0.0, began + turn * FRAME - now()))
 
     def take(self, batch: Batch) -> None:
-        """Read the server's reports; all else is about the way."""
+        """Read the server's reports; all other datagrams are for ICE and DTLS."""
         for data, _ in batch.datagrams:
             if kind_of(data) is not DatagramKind.RTP:
                 self._flow.control(data)
@@ -128,7 +128,7 @@ class WhipPublisher:
                         self._judge(each.reports)
 
     def _judge(self, blocks: tuple[ReportBlock, ...]) -> None:
-        """Note what the server has lost of ours, and its jitter."""
+        """Note how many of our packets the server has lost, and its jitter."""
         for block in blocks:
             for line in self._lines.values():
                 line.sender.judge(block, ntp_time(time.time()))

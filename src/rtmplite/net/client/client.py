@@ -388,7 +388,7 @@ class ClientStream:
     def follow(self, take: Callable[[Message], object]) -> None:
         """Give `take` each message as it comes, until the stream ends.
 
-        It is called in the greenlet that reads, and must not wait: no other one has to be woken.
+        `take` is called in the greenlet that reads, so no other is woken; it must not wait.
         """
         self._take_media = take
         while (message := self._media.get()) is not None:  # those from before, then the end

@@ -124,7 +124,7 @@ class Dialer(TcpConnections[ChunkSession]):
     def dial_admitted(self, admits: admitted.Admits, machine: ChunkSession | FlowSession) -> None:
         """Do the same, at an address that the operator admits, and by TCP alone.
 
-        Own design: also where the server sends us to another one.
+        Own design: the same holds for a server that this one redirects us to.
         """
         if isinstance(machine, ChunkSession) and not machine.target.by_http:
             connect = partial(admitted.connect, admits=admits, timeout=TIMEOUT)

@@ -1,8 +1,8 @@
 """Sockets whose bytes go through HTTP, for clients of RTMPT.
 
-Own design: a client has one end of a pair of sockets, and uses it like one of TCP; a greenlet has
-the other one, and asks the server.  All requests of a tunnel go by one connection; a server that
-has closed it is asked again by a new one.
+Own design: a client has one end of a pair of sockets, and uses it like a socket of TCP.  A greenlet
+has the other end, and asks the server.  All requests of a tunnel go by one connection.  If the
+server has closed it, the request is repeated by a new one.
 """
 
 import socket as sockets
@@ -51,7 +51,7 @@ class HttpTunnel:
                 self._pass_on(self._turn())
 
     def _wait(self) -> None:
-        """Take what the client has to say, until a request is due."""
+        """Take the bytes of the client, until a request is due."""
         tunnel = self._tunnel
         while not tunnel.is_full:
             self._inside.settimeout(max(0.0, (tunnel.deadline or 0.0) - now()))
@@ -67,7 +67,7 @@ class HttpTunnel:
             tunnel.write(data)
 
     def _pass_on(self, received: bytes) -> None:
-        """Give the client what has come; wait while it does not read."""
+        """Give the client the received bytes; wait while it does not read."""
         self._inside.settimeout(None)
         with suppress(OSError):  # it has gone, as the next `recv` tells
             self._inside.sendall(received)

@@ -1,10 +1,10 @@
 """Records published streams, each as a file in a folder of its application.
 
-Own design: every stream is recorded from its beginning, or those alone for which somebody asks,
-from the last key frame on.  Bytes are collected for `FLUSH` seconds, then a thread appends them.  A
-server that is killed loses these, and leaves a file that plays and has its length, but for the last
-seconds.  A disk that fails or falls behind interrupts the recording, never the stream: the file is
-cut behind its last whole tag, and goes on with a key frame once it can be written again.
+Own design: every stream is recorded from its beginning, or only the streams that an operator asks
+for, from the last key frame on.  Bytes are collected for `FLUSH` seconds, then a thread appends
+them.  A server that is killed loses these, and leaves a file that plays and has its length, but for
+the last seconds.  A disk that fails or falls behind interrupts the recording, never the stream: the
+file is cut behind its last whole tag, and goes on with a key frame once it can be written again.
 """
 
 import errno
@@ -145,7 +145,7 @@ class StreamRecording:
 
     @property
     def seconds(self) -> float:
-        """How much is recorded in this file."""
+        """The length of this file, in seconds."""
         return 0.0 if self._file is None else self._file.duration / 1000
 
     @property

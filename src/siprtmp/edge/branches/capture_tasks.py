@@ -1,8 +1,8 @@
 """The captures of single calls, which admins begin and end, as tasks of the tree.
 
 Own design: a capture begins with the SIP messages that are kept of the call, and has its media from
-now on.  It ends `LINGER` after the call, so that the answer to its BYE is there.  The files are
-named by the gateway, and for their owner alone; what opens SRTP stands beside.
+now on.  It ends `LINGER` after the call, so that it has the answer to the BYE.  The gateway names
+the files, and only their owner can read them.  The keys of SRTP are in a second file.
 """
 
 import time
@@ -151,7 +151,7 @@ class CaptureTasks:
                     task.ends_at = self._clock() + LINGER
 
     def tick(self, now: float) -> None:
-        """End those whose call has ended, or whose file is full; once a second will do."""
+        """End captures whose call has ended or whose file is full; call this once a second."""
         for task in [*self._running]:
             _write_keys(task)
             if task.file.is_over or (task.ends_at is not None and now >= task.ends_at):

@@ -1,7 +1,7 @@
 """The pushes of streams to other servers that operators ask for, as tasks of the tree.
 
-Own design: servers are those of the list of `--tree-push` alone, also where one sends us elsewhere.
-The last part of a URL is mostly a key, so neither answers nor the log have it.
+Own design: only servers of the list `--tree-push` are connected to, also after a redirection.  The
+last part of a URL is mostly a key, so neither answers nor the log have it.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -27,7 +27,7 @@ NO_URL: Final = "url is rtmp://HOST[:PORT]/APP[/STREAM], or begins with rtmps"
 
 
 class PushTasks:
-    """The pushes that were asked for, to servers of `hosts`; those of rules are not here."""
+    """The pushes that clients have begun, to servers of `hosts`; those of rules are elsewhere."""
 
     words: Collection[str] = (STREAM, CALL, URL)
 

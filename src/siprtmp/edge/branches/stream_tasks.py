@@ -1,7 +1,7 @@
 """The recordings of streams and the mixes of calls, as tasks of the tree.
 
-Own design: a client names a stream, or a call, by which the stream of both its sides is meant if
-there is one, else that of the phone.  Files are named by the gateway alone.
+Own design: a client names a stream or a call.  A call stands for the stream of both its sides if
+there is one, else for that of the phone.  The gateway alone names files.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -81,7 +81,7 @@ class RecordingTasks:
         return [] if self._recordings is None else self._recordings.running
 
     def row(self, task: StreamRecording) -> Row:
-        """A file is there once something is written, which waits for a frame to begin with."""
+        """The stream, its state and its file, which is written from the first key frame on."""
         assert self._recordings is not None
         path, live = task.path, task.live
         state = "waiting" if path is None else "recording"

@@ -6,7 +6,7 @@ Own design: a client proves its user by HTTP Basic, by `?user=NAME&pass=PASSWORD
 (a JWT), as a Bearer, as `?token=` or, from a page, as the second subprotocol of its
 WebSocket.  Without any it is anonymous, where the listener serves such clients.  A browser adds
 Basic by itself, so a request that a page of another site has made counts for nothing.  A web
-service may decide what the gateway cannot: tokens without a key for them, and unknown names.
+service may decide where the gateway cannot: about tokens without a key, and unknown names.
 """
 
 from base64 import b64decode
@@ -40,7 +40,7 @@ Identifies = Callable[[Proof], Identity]
 class TreeAccess:
     """Judges requests; `origins` are the other sites whose pages may ask.
 
-    `service` decides about tokens if there are no `tokens`, and about names that are not ours.
+    `service` decides about tokens if there are no `tokens`, and about names of no user of ours.
     """
 
     def __init__(

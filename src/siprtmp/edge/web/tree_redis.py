@@ -2,10 +2,10 @@
 
 Implements Resources §15.
 
-Own design: a hash has what is kept, a stream the latest edits, numbered one by one, and a script
-adds an edit only for a gateway that knows all before it.  A greenlet reads what others add; where
-edits are missing in the stream, it reads everything and tells what is different.  A Redis that has
-begun anew is given what a gateway still has, except under names that it has already.
+Own design: a hash has the resources, and a stream the latest edits, numbered one by one.  A script
+adds an edit only for a gateway that knows all edits before it.  A greenlet reads the edits of
+others.  If edits are missing in the stream, it reads all resources and tells the differences.  If
+Redis has begun anew, a gateway writes its own resources there, except under names that exist.
 """
 
 import os
@@ -77,12 +77,12 @@ class RedisLog:
         self._greenlet: gevent.Greenlet[[], None] | None = None
 
     def follow(self, tree: Tree, on_loaded: Callable[[], object]) -> None:
-        """Load the tree, and have it do what others do, from now on; `on_loaded` is called once."""
+        """Load the tree, and apply the edits of others to it from now on; call `on_loaded` once."""
         self._tree, self._on_loaded = tree, on_loaded
         self._greenlet = gevent.spawn(self._run)
 
     def stop(self) -> None:
-        """Leave."""
+        """Stop reading, and close the connection."""
         if self._greenlet is not None:
             self._greenlet.kill()
         for client in (self._writer, self._reader):
@@ -189,7 +189,7 @@ class RedisLog:
             self._tree.apply(edit)
 
     def _load(self) -> None:
-        """Have what Redis has, and give one that has begun anew what this gateway has."""
+        """Read all resources of Redis, or write ours to one that has begun anew."""
         life, last, kept = self._everything()
         was_loaded, is_new = self.is_loaded, life != self._life or last < self._last
         own: list[tuple[Path, Held]] = []
@@ -212,7 +212,7 @@ class RedisLog:
             self._on_loaded()
 
     def _everything(self) -> tuple[str, int, dict[Path, Held]]:
-        """The life, the number of the last edit, and what is kept, of one moment."""
+        """The life, the number of the last edit, and the resources, all of one moment."""
         with self._writer.pipeline(transaction=True) as together:
             together.hsetnx(HEAD, "life", os.urandom(8).hex())
             together.hsetnx(HEAD, "last", 0)

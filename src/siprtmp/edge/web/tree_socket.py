@@ -2,9 +2,9 @@
 
 Implements RFC 6455 §5, by wsproto (extra `web`), which does no I/O.
 
-Own design: a connection has no greenlet.  What a notification costs is one system call for each
-subscriber, since its frame is written once for all.  Only where requests wait for other gateways,
-a greenlet answers those that have come, and no more are read meanwhile.
+Own design: a connection has no greenlet.  A notification costs one system call for each subscriber,
+since its frame is written once for all.  Only if requests wait for other gateways, a greenlet
+answers the requests that have come, and no more are read meanwhile.
 """
 
 import socket

@@ -1,9 +1,9 @@
-"""Which client has changed what by the tree, or has tried to.
+"""The changes that clients have made, or tried to make, by the tree.
 
-Own design: an entry is written for each request that changes what is the gateway's own, when it has
-been answered; one without a user is left out where it was refused for that, since anybody can send
-any number of those.  Of what a request says there are the names, and the values of a few that have
-no secrets: keys that are pressed may be a PIN.  Of a URL there is the host.
+Own design: an entry is written for each request that changes state of the gateway, once it has been
+answered.  A request that was refused for want of a user is left out, since anybody can send any
+number of those.  An entry has the names of a request's members, and the values of a few that hold
+no secrets: pressed keys may be a PIN.  Of a URL it has the host.
 """
 
 import re

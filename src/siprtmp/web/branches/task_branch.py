@@ -1,7 +1,7 @@
 """Tasks that clients begin and end while the gateway runs, such as the recording of a stream.
 
-Own design: the tasks of one kind are a branch.  POST begins one, and DELETE ends it; it also ends
-with the stream or the call that it is about.  Its name is a number that comes once.
+Own design: the tasks of one kind are a branch.  POST begins a task, and DELETE ends it.  It also
+ends with its stream or call.  Its name is a number that is used once.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Tasks(Protocol[T]):
-    """The tasks of one kind.  What it refuses, it says by RemoteError, with a status of HTTP.
+    """The tasks of one kind.  Refusals are RemoteErrors, with a status of HTTP.
 
     `on_change(task, is_over)` is called when one has begun, is another way, or is over.
     """
@@ -29,13 +29,13 @@ class Tasks(Protocol[T]):
     on_change: Callable[[T, bool], object]
 
     def running(self) -> Iterable[T]:
-        """Those that have begun and are not over."""
+        """The tasks that have begun and are not over."""
 
     def row(self, task: T) -> Row:
-        """What the resource of a task holds."""
+        """The members of a task's resource."""
 
     def begin(self, said: dict[str, str]) -> T:
-        """Begin one, of which a client has said this much."""
+        """Begin a task with the members of a client's request."""
 
     def end(self, task: T) -> object:
         """End one."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class Asker:
     """A client: `user` is None for an anonymous one, and `connection` is empty by plain HTTP.
 
-    `groups` are those that a token, or the web service that knows the users, names; `by_token` says
-    that one of these named the user.  `host` is what its limits are counted by.
+    `groups` are those that a token names, or the web service that knows the users.  `by_token` says
+    that one of these two named the user.  Limits are counted for each `host`.
     """
 
     user: str | None = None

@@ -194,7 +194,7 @@ def answer(tree: Tree, request: Request, asker: Asker) -> Reply:
 
 
 def _judged(tree: Tree, request: Request, asker: Asker) -> Reply:
-    """Do what a request asks, again and again if other gateways are faster."""
+    """Do what a request asks; judge it again while other gateways are faster."""
     if tree.shared is None:
         return _answer(tree, request, asker)
     try:

@@ -172,7 +172,7 @@ class Nodes:
             raise RemoteError("What is above a persistent resource has to be persistent", 409)
 
     def adopt(self, path: Path, held: Held) -> None:
-        """Have a persistent resource as it was agreed on elsewhere: nothing is checked or kept."""
+        """Set a persistent resource as it was agreed on elsewhere: nothing is checked or stored."""
         owner, parent = held.owner, self.find(path[:-1])
         if parent is None or not path:
             return

@@ -1,9 +1,9 @@
-"""What a client presents to prove its user, and what a web service says of it.
+"""The proof of its user that a client presents, and the answer of a web service to it.
 
 Implements Resources §14.
 
-Own design: the machine knows no HTTP.  What has been answered is kept under a code of the proof,
-whose key ends with the process, so that no password or token stays in memory.
+Own design: the machine knows no HTTP.  An answer is kept under a code of the proof, so that no
+password or token stays in memory.  The key of that code ends with the process.
 """
 
 import hmac
@@ -38,19 +38,19 @@ class Proof:
 
     @property
     def question(self) -> bytes:
-        """What the service is asked."""
+        """The question to the service."""
         # Resources §14.1 [proof-is-posted]
         by_name = {"user": self.user, "password": self.password}
         said = {"token": self.token} if self.token else by_name
         return strict_json.dumps({"address": self.host, **said}).encode()
 
     def code(self, key: bytes) -> bytes:
-        """What this proof from this host is known by."""
+        """The code that stands for this proof from this host."""
         return hmac.digest(key, self.question, "sha256")
 
 
 class Identity(NamedTuple):
-    """Who a client is, and for how many seconds that may be kept."""
+    """The user and the groups of a client, and for how many seconds they may be kept."""
 
     user: str
     groups: frozenset[str]
@@ -99,7 +99,7 @@ def _is_name(name: object) -> bool:
 
 
 class KnownProofs:
-    """What a service has answered, by the codes of proofs, while it may be kept."""
+    """The answers of a service, by the codes of proofs, while they may be kept."""
 
     def __init__(self) -> None:
         self._answers: OrderedDict[bytes, tuple[float, Identity | Refusal]] = OrderedDict()
@@ -108,7 +108,7 @@ class KnownProofs:
         return len(self._answers)
 
     def find(self, code: bytes, now: float) -> Identity | Refusal | None:
-        """What is known, None if the service has to be asked."""
+        """The answer that is kept, None if the service has to be asked."""
         until, answer = self._answers.get(code, (now, None))
         if now >= until:
             self._answers.pop(code, None)
@@ -131,14 +131,14 @@ class Questions:
         self._of_host = Counter[str]()
 
     def begin(self, host: str) -> None:
-        """Count one.  Raises RemoteError, 503, if there are too many."""
+        """Count a question.  Raises RemoteError, 503, if there are too many."""
         # Resources §14.4 [questions-are-bounded]
         if self._of_host.total() >= QUESTIONS or self._of_host[host] >= QUESTIONS_OF_ONE:
             raise RemoteError("Too many clients want to be known at once: try again", 503)
         self._of_host[host] += 1
 
     def end(self, host: str) -> None:
-        """One has been answered."""
+        """Count a question no longer: it has its answer."""
         self._of_host[host] -= 1
         if not self._of_host[host]:
             del self._of_host[host]

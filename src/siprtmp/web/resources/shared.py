@@ -2,9 +2,9 @@
 
 Implements Resources §15.
 
-Own design: a change is an edit, in a log that all gateways read.  A gateway does nothing by itself:
-it judges a request, puts its edit into the log, and does what the log says, as all others do.  The
-log takes an edit only where the gateway has done all before it.
+Own design: a change is an edit, in a log that all gateways read.  A gateway changes nothing by
+itself: it judges a request, puts the edit into the log, and applies the log, as all others do.  The
+log takes an edit only from a gateway that has applied all edits before it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ BUSY: Final = "Others change persistent resources all the time: try again"
 
 
 class Act(Enum):
-    """What an edit does."""
+    """The kinds of edits."""
 
     PUT = "put"
     ACCESS = "access"  # mode and group alone, which nobody is told
@@ -33,7 +33,7 @@ class Act(Enum):
 
 
 class Edit(NamedTuple):
-    """One change: `held` is what the resource is then, or an event brings.
+    """One change; `held` is the resource after it, or the content of an event.
 
     `origin` is the connection that caused it, whose name no other gateway has.
     """
@@ -53,7 +53,7 @@ class SharedLog(Protocol):
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the tree has ever had what is kept."""
+        """Whether the tree has been loaded once."""
 
     def commit(self, edit: Edit, rows: Iterable[tuple[Path, Held | None]]) -> None:
         """Put an edit into the log, keep the rows that it changes, and have it applied.
@@ -62,7 +62,7 @@ class SharedLog(Protocol):
         """
 
     def leave(self) -> None:
-        """The request that has committed, or tried to, is over."""
+        """End the turn of the request that has committed, or tried to."""
 
 
 def written_row(held: Held) -> str:

@@ -313,7 +313,7 @@ class Tree:
     # -- several gateways ---------------------------------------------------------------
 
     def apply(self, edit: Edit) -> None:
-        """Do what the log of all gateways says next."""
+        """Apply the next edit of the log of all gateways."""
         path, held, there = edit.path, edit.held, self._nodes.find(edit.path)
         if self._branch(path)[0] is not None:  # which the other gateway lacks
             return
@@ -332,7 +332,7 @@ class Tree:
             self._tell_change(path, change, "PUT", held.entity, edit.origin)
 
     def renew(self, kept: Mapping[Path, Held]) -> None:
-        """Have these persistent resources and no others, and tell what is different."""
+        """Have these persistent resources and no others, and tell the differences."""
         for path in [each for each, _ in self.persistent() if each not in kept]:
             if self._nodes.find(path) is not None:  # it may have gone with the one above
                 self._remove(path, "")
@@ -348,7 +348,7 @@ class Tree:
         return sorted(kept, key=lambda each: len(each[0]))
 
     def _agree(self, act: Act, path: Path, held: Held | None, asker: Asker) -> None:
-        """Have a change made at all gateways.  Raises StaleError or RemoteError."""
+        """Make a change at all gateways.  Raises StaleError or RemoteError."""
         assert self.shared is not None
         rows: list[tuple[Path, Held | None]] = [] if act is Act.EVENT else [(path, held)]
         if act is Act.DELETE:
@@ -374,7 +374,7 @@ class Tree:
         return entity
 
     def _absent(self, reason: str) -> RemoteError:
-        """Why something that is not there cannot be had."""
+        """The error for a resource that is absent here."""
         if self.shared is not None and not self.shared.is_loaded:
             return RemoteError(AWAY, 503)  # Resources §15.3 [changes-are-503]
         return RemoteError(reason, 404)
