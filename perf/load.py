@@ -96,12 +96,15 @@ def drive(
     arrivals: Arrivals,
     on_window: Callable[[bool], None],
     audience: Sequence[Reader] | None = None,
-    warm_up: float = WARM_UP,
+    warm_up: float | None = None,
 ) -> Tally:
-    """Run the load for `seconds` after `warm_up`; `on_window(True)` begins it, False ends it.
+    """Run the load for `seconds` after `warm_up` (`WARM_UP` without a word).
+
+    `on_window(True)` begins the window, False ends it.
 
     Every frame should arrive once, or once at each of the `audience`.
     """
+    warm_up = WARM_UP if warm_up is None else warm_up
     with select.epoll() as poller:
         by_fd: dict[int, Reader] = {leg.fileno(): leg for leg in (*legs, *(audience or ()))}
         for fd in by_fd:

@@ -129,7 +129,7 @@ class UserService:
             connected.close()
         if len(content) > MAX_CONTENT:
             raise RemoteError("the answer is too long")
-        if content and answer.length:  # RFC 9112 §8: less has come than was told
+        if content and answer.length:  # less has come than was told
             raise RemoteError("the answer is cut short")
         return answer.status, content
 
