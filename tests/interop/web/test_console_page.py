@@ -159,6 +159,7 @@ def test_a_viewer_signs_in_and_changes_nothing(start, gateway, tmp_path):
     page.fill("Password", PASSWORD, submits=False)
     page.fill("Name", "bob")
     says(page, USER)
+    page.until("document.querySelector('.acts button') !== null", "the rows")
     assert not page.run("return document.querySelector('.acts button').checkVisibility()")
     page.run("location.hash = '#gateway'")
     says(page, "Viewer")
