@@ -462,6 +462,7 @@ const listView = (view, names) => class extends View {
 
   draw() {
     this.hidden = here().view !== view || !operator.tree;
+    if (!operator.tree) this.tables?.forEach((table) => table.update([], 0)); // of who has signed out
     if (this.hidden) return;
     if (!this.tables) {
       this.tables = names.map((name) => new KeptTable(name));
