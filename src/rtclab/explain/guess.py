@@ -27,6 +27,7 @@ from rtclab.explain import (
     rtmfp,
     rtmp,
     rtp,
+    rtws,
     sdp,
     sip,
     srtp,
@@ -36,6 +37,7 @@ from rtclab.explain.fields.context import Context, Describer
 from rtclab.explain.fields.field import Field, Span
 from rtclab.explain.fields.layout import refusal
 from rtclab.explain.fields.source import Fault
+from rtclab.explain.sip import SIP_START
 from rtclab.unwrap.http import STARTS
 from rtclab.unwrap.turn import is_old_channel
 from rtmplite.amf import amf0
@@ -80,6 +82,7 @@ PROTOCOLS: Final[Mapping[str, Describer]] = {
     "flv": flv.file,
     "rtmfp": rtmfp.datagram,
     "rtmfp-packet": rtmfp.packet,
+    "rtws": rtws.frame,
     "telephone-event": payload.events,
     "red": payload.redundant,
     "comfort-noise": payload.noise,
@@ -89,9 +92,6 @@ PROTOCOLS: Final[Mapping[str, Describer]] = {
     "aac": payload.aac,
 }
 
-SIP_START: Final = re.compile(
-    rb"(?:\r\n)*(?:SIP/\d|[^\r\n]{1,2000} SIP/\d+\.\d+[ \t]*\r?\n)", re.IGNORECASE
-)
 _SDP: Final = re.compile(rb"v=0\r?\n")
 _RTCP_TYPES: Final = range(192, 224)  # Source: RFC 5761 §4
 

@@ -98,7 +98,7 @@ class Chunks:
         if read is None:
             return Field("data", span.start, span.end)
         if read.fragment_control == FragmentControl.WHOLE:
-            return _message(span, self.context)
+            return flow_message(span, self.context)
         whole = self._joined(read)
         if whole is None:
             return Field("data", span.start, span.end, meaning="a part of a message")
@@ -107,7 +107,7 @@ class Chunks:
             span.start,
             span.end,
             meaning=f"the end of a message of {len(whole)} octets",
-            children=(_message(Span.all(whole), self.context),),
+            children=(flow_message(Span.all(whole), self.context),),
             octets=whole,
         )
 
@@ -130,8 +130,8 @@ class Chunks:
         return whole
 
 
-def _message(span: Span, context: Context) -> Field:
-    """Describe a message of a flow, which is one of RTMP."""
+def flow_message(span: Span, context: Context) -> Field:
+    """Describe a message of a flow, which is one of RTMP with a short header."""
 
     def parse(data: bytes) -> object:
         return parse_message(data, 0)
@@ -172,7 +172,7 @@ def _option(layout: Layout, names: Mapping[int, str]) -> str:
     name = names.get(kind, f"option {kind:#04x}")
     if kind == USER_METADATA and names is _FLOW_OPTIONS and layout.left:
         span = layout.take(layout.left)
-        layout.add(explained("metadata", span, FlowMetadata.parse, _metadata, FlowMetadata))
+        layout.add(explained("metadata", span, FlowMetadata.parse, flow_metadata, FlowMetadata))
     elif layout.left:
         value = bytes(layout.span.part(layout.at))
         shown = value.decode() if value.isascii() and value.decode().isprintable() else ""
@@ -180,7 +180,8 @@ def _option(layout: Layout, names: Mapping[int, str]) -> str:
     return name
 
 
-def _metadata(layout: Layout) -> None:
+def flow_metadata(layout: Layout) -> None:
+    """Take the metadata of a flow of a NetConnection."""
     layout.text("signature", 2)
     layout.bits(1, ("reserved", 5), ("stream ID follows", 1), ("reserved", 1), ("network order", 1))
     vlu(layout, "stream ID")

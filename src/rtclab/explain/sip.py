@@ -34,6 +34,9 @@ from rtclab.explain.fields.field import Field, Span, plain
 from rtclab.explain.fields.layout import Layout, explained, refusal
 from rtclab.explain.fields.source import meaning_of, source_of
 
+SIP_START: Final = re.compile(
+    rb"(?:\r\n)*(?:SIP/\d|[^\r\n]{1,2000} SIP/\d+\.\d+[ \t]*\r?\n)", re.IGNORECASE
+)
 _FOLD: Final = re.compile(rb"\r\n[ \t]+")
 _LINE: Final = re.compile(rb"[^\r\n]+")
 _DEEPEST: Final = 4  # of parts within parts, as `p2psip.sip.multipart` has it

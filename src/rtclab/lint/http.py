@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from rtclab.explain.guess import SIP_START
+from rtclab.explain.sip import SIP_START
 from rtclab.lint.findings.finding import Findings
 from rtclab.lint.findings.packet import WEBSOCKET, SeenPacket
 from rtclab.lint.rtmpt import RtmpTunnels, is_tunnelled

@@ -16,7 +16,7 @@ from p2psip.rtp.rtcp import parse_compound
 from rtclab.explain.dtls import is_dtls
 from rtclab.explain.fields.context import RtmfpKey
 from rtclab.explain.fields.layout import refusal
-from rtclab.explain.guess import SIP_START
+from rtclab.explain.sip import SIP_START
 from rtclab.lint.dtls import DtlsHandshakes
 from rtclab.lint.findings.finding import Findings
 from rtclab.lint.findings.ladder import Ladder

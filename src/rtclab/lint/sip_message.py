@@ -20,7 +20,7 @@ from p2psip.sip.message import (
 from rtclab.explain import sip
 from rtclab.explain.fields.context import Context
 from rtclab.explain.fields.field import Field, Span, counted
-from rtclab.explain.guess import SIP_START
+from rtclab.explain.sip import SIP_START
 from rtclab.lint.findings.finding import Findings
 from rtclab.lint.findings.packet import WEBSOCKET, SeenPacket
 

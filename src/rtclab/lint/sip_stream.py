@@ -7,7 +7,7 @@ on where the next message begins, as the same capture may hold more that is wron
 from collections.abc import Iterator
 from typing import Final
 
-from rtclab.explain.guess import SIP_START
+from rtclab.explain.sip import SIP_START
 from rtclab.lint.findings.finding import Findings
 from rtclab.lint.findings.packet import SeenPacket
 from rtclab.lint.sip_message import announced_length

@@ -36,6 +36,7 @@ from rtmplite.strategies import (
     rtmfp_faults,
     rtmp,
     rtmp_faults,
+    rtws,
 )
 from rtmplite.strategies.faults import Drawn, Fault
 from rtmplite.strategies.faults import broken as drawn
@@ -159,6 +160,20 @@ def _rtmfp(codec: Codec) -> Cases:
     }
 
 
+def _rtws(codec: Codec) -> Cases:
+    """Field §"RTWebSocket frames" for those of other kinds: a reader may refuse instead."""
+    ignored = rtws.ignored_frames().map(lambda octets: (octets, None))
+    return {
+        "valid": valid(codec, rtws.any_frame()),
+        "odd": odd(codec, rtws.odd_frames(), "RFC 7016 §2.1.2")
+        | odd(codec, ignored, codec.citation, "error"),
+        "broken": rarely(
+            excessive(drawn(rtws.FRAME_LIMITS)),
+            broken(drawn(rtws.FRAME_FAULTS)),
+        ),
+    }
+
+
 def _h264_config(codec: Codec) -> Cases:
     return {
         "valid": valid(codec, avc.avc_configs()),
@@ -229,6 +244,7 @@ CASES: Final[Mapping[str, _Maker]] = {
     "enhanced-video": _enhanced_video,
     "rtmp": _rtmp,
     "rtmfp": _rtmfp,
+    "rtws": _rtws,
     "h264-config": _h264_config,
     "h264-sps": _h264_sps,
 }

@@ -1,4 +1,4 @@
-"""The codecs of the RTMP family: AMF, FLV, enhanced media, chunks, RTMFP, and H.264's sets.
+"""The codecs of the RTMP family: AMF, FLV, enhanced media, RTMP, RTMFP, RTWebSocket, H.264's sets.
 
 Own design: a table; each codec is a module of `rtmplite`, which has the citations.
 """
@@ -21,6 +21,7 @@ from rtmplite.rtmp.wire.chunk_reader import ChunkReader
 from rtmplite.rtmp.wire.chunk_writer import ChunkWriter
 from rtmplite.rtmp.wire.control import SetChunkSize
 from rtmplite.rtmp.wire.message import Message, MessageType
+from rtmplite.rtws.frames import Frame, parse_frame
 
 CHUNK_STREAM: Final = 3  # that all messages are written on
 
@@ -184,6 +185,17 @@ CODECS: Final = (
             "session-close-ack": "RFC 7016 §2.3.18",
             "unknown-chunk": "RFC 7016 §2.3",
             "options": "RFC 7016 §2.1.4",
+        },
+    ),
+    Codec(
+        "rtws",
+        'Field §"RTWebSocket frames"',
+        "a frame of RTWebSocket, null for one that is ignored",
+        Frame | None,
+        parse_frame,
+        clauses={
+            "ack-window": 'Field §"RTWebSocket acknowledgements"',
+            "data-ack": 'Field §"RTWebSocket acknowledgements"',
         },
     ),
     Codec(

@@ -23,13 +23,15 @@ _ADDRESS: Final = st.one_of(
     st.binary(min_size=18, max_size=18).map(b"\x82".__add__),
 )
 _VLU: Final = st.integers(0, 1 << 40).map(encode_vlu)
-_OPEN_VLU: Final = st.binary(max_size=3).map(lambda data: bytes(byte | 0x80 for byte in data))
-_LONG_VLU: Final = st.integers(1 << 64, 1 << 70).map(
+OPEN_VLU: Final = st.binary(max_size=3).map(lambda data: bytes(byte | 0x80 for byte in data))
+"""Numbers whose last byte is missing: RFC 7016 §2.1.2."""
+LONG_VLU: Final = st.integers(1 << 64, 1 << 70).map(
     lambda number: (
         b"".join(bytes((number >> shift & 0x7F | 0x80,)) for shift in range(70, 0, -7))
         + bytes((number & 0x7F,))
     )
 )
+"""Numbers that need more than 64 bits: RFC 7016 §2.1.2."""
 
 
 def _joined(*parts: Octets) -> Octets:
@@ -74,8 +76,8 @@ _SESSION_ID: Final = st.binary(min_size=4, max_size=4)
 
 STARTUP_FAULTS: Final = (
     _chunk("discriminator cut", "2.3.2", 0x30, _TOO_SHORT),
-    _chunk("number not ended", "2.1.2", 0x30, _OPEN_VLU),
-    _chunk("number of more than 64 bits", "2.1.2", 0x30, _LONG_VLU, _BYTES),
+    _chunk("number not ended", "2.1.2", 0x30, OPEN_VLU),
+    _chunk("number of more than 64 bits", "2.1.2", 0x30, LONG_VLU, _BYTES),
     _chunk("tag cut", "2.3.4", 0x70, _TOO_SHORT),
     _chunk("cookie cut", "2.3.4", 0x70, _COUNTED, _TOO_SHORT),
     _chunk("tag of a redirect cut", "2.3.5", 0x71, _TOO_SHORT),
@@ -112,12 +114,12 @@ _CUT_OPTION: Final = _OPTIONS.map(lambda options: options + b"\x05\x0aab")
 _HALF_ACK: Final = cut(_joined(_VLU, _VLU, _VLU.filter(lambda number: len(number) > 1)))
 
 SESSION_FAULTS: Final = (
-    _chunk("numbers of a fragment cut", "2.3.1", 0x7F, _bits(0, 0x80), _OPEN_VLU),
+    _chunk("numbers of a fragment cut", "2.3.1", 0x7F, _bits(0, 0x80), OPEN_VLU),
     _chunk("fragment of nothing", "2.3.1", 0x7F, _bits(0, 0x80), _VLU, _VLU),
     _chunk("forwarded discriminator cut", "2.3.3", 0x0F, _TOO_SHORT),
     _chunk("reply address cut", "2.3.3", 0x0F, _COUNTED, cut(_ADDRESS)),
     _chunk("no flags of user data", "2.3.11", 0x10),
-    _chunk("numbers of user data cut", "2.3.11", 0x10, *_HEAD, _OPEN_VLU),
+    _chunk("numbers of user data cut", "2.3.11", 0x10, *_HEAD, OPEN_VLU),
     _chunk("offset beyond the number", "2.3.11", 0x10, *_HEAD, _numbers(1 << 20), _BYTES),
     _chunk("offset of 0", "2.3.11", 0x10, *_HEAD, _VLU, st.just(b"\0"), _BYTES),
     _chunk("option cut", "2.1.3", 0x10, _bits(0x80, 0xB0), _VLU, st.just(b"\x05\x01"), _CUT_OPTION),
@@ -126,8 +128,8 @@ SESSION_FAULTS: Final = (
     _chunk("options of next data not ended", "2.3.12", 0x11, _bits(0x80, 0x81), _OPTIONS),
     _chunk("bitmap acknowledgement cut", "2.3.13", 0x50, _HALF_ACK),
     _chunk("range acknowledgement cut", "2.3.14", 0x51, _HALF_ACK),
-    _chunk("probe of no flow", "2.3.15", 0x18, _OPEN_VLU),
-    _chunk("exception cut", "2.3.16", 0x5E, _VLU, _OPEN_VLU),
+    _chunk("probe of no flow", "2.3.15", 0x18, OPEN_VLU),
+    _chunk("exception cut", "2.3.16", 0x5E, _VLU, OPEN_VLU),
 )
 """Every fault of the chunks of a session: RFC 7016 §2.3."""
 
@@ -151,9 +153,7 @@ OPENING_FAULTS: Final = (
     ),
     _opening("no metadata", "2.3.11.1.1", _IGNORABLE | _ASSOCIATION),
     _opening("answer to two flows", "2.3.11.1.2", _METADATA, _ASSOCIATION, _ASSOCIATION),
-    _opening(
-        "flow id cut", "2.3.11.1.2", _METADATA, _OPEN_VLU.map(lambda value: Option(10, value))
-    ),
+    _opening("flow id cut", "2.3.11.1.2", _METADATA, OPEN_VLU.map(lambda value: Option(10, value))),
 )
 """Every reason in its options to reject a flow: RFC 7016 §2.3.11.1."""
 
@@ -177,8 +177,8 @@ CERTIFICATE_FAULTS: Final = (
     Fault("option cut", "RFC 7425 §4.3.1", _OPTIONS.map(lambda some: some + b"\x05\x0eab")),
     _fields("two hostnames", "RFC 7425 §4.3.3.1", _HOSTNAME, _HOSTNAME),
     _fields("static and ephemeral keys", "RFC 7425 §4.3.3.5", _GROUP, _option(0x1D, _KEY)),
-    _fields("group cut", "RFC 7425 §4.3.3.4", _option(0x15, _OPEN_VLU)),
-    _fields("group of a key cut", "RFC 7425 §4.3.3.5", _option(0x1D, _OPEN_VLU)),
+    _fields("group cut", "RFC 7425 §4.3.3.4", _option(0x15, OPEN_VLU)),
+    _fields("group of a key cut", "RFC 7425 §4.3.3.5", _option(0x1D, OPEN_VLU)),
 )
 """Every fault of a certificate: RFC 7425 §4.3."""
 
@@ -212,7 +212,7 @@ COMPONENT_FAULTS: Final = (
         _BYTES.map(lambda name: encode_options([Option(14, name)]) + b"\7"),
     ),
     _fields("two keys", "RFC 7425 §4.5.2.1", *[_option(0x0D, _KEY)] * 2),
-    _fields("group of the key cut", "RFC 7425 §4.5.2.1", _option(0x0D, _OPEN_VLU)),
+    _fields("group of the key cut", "RFC 7425 §4.5.2.1", _option(0x0D, OPEN_VLU)),
     _fields("two groups selected", "RFC 7425 §4.5.2.3", *[_option(0x1D, _VLU)] * 2),
     _fields("no HMAC flags", "RFC 7425 §4.5.2.4", _option(0x1A, st.just(b""))),
     _fields(
@@ -234,7 +234,7 @@ METADATA_FAULTS: Final = (
         "RFC 7425 §5.1.1",
         st.integers(0, 255).map(lambda bits: b"TC" + bytes((bits & 0xFB, 1))),
     ),
-    Fault("stream id cut", "RFC 7425 §5.1.1", _OPEN_VLU.map(b"TC\x04".__add__)),
+    Fault("stream id cut", "RFC 7425 §5.1.1", OPEN_VLU.map(b"TC\x04".__add__)),
     Fault(
         "stream id of more than 24 bits",
         "RFC 7425 §5.1",

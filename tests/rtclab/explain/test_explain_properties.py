@@ -29,6 +29,7 @@ from rtmplite.strategies import avc as avc_strategies
 from rtmplite.strategies import flv as flv_strategies
 from rtmplite.strategies import rtmfp as rtmfp_strategies
 from rtmplite.strategies import rtmp as rtmp_strategies
+from rtmplite.strategies import rtws as rtws_strategies
 from rtmplite.strategies.faults import broken
 
 
@@ -86,6 +87,7 @@ DRAWN = {
     "rtmfp": rtmfp_strategies.packets().map(
         lambda each: scramble(5, default_cipher().seal(each.encode()))
     ),
+    "rtws": rtws_strategies.any_frame().map(bytes),
     "telephone-event": rtp_strategies.telephone_events().map(bytes),
     "red": audio.redundant_payloads().map(bytes),
     "comfort-noise": audio.comfort_noises().map(bytes),
@@ -105,7 +107,7 @@ DESCRIBERS = {**PROTOCOLS, "avc-record": _record, "avc-units": _units, "enhanced
 # In these some parts are random octets, which their own codecs may refuse.
 WITH_ANYTHING = {
     *("rtmfp", "rtmfp-packet", "h264", "avc-record", "avc-units", "enhanced", "red", "flv"),
-    *("rtmp", "stun"),
+    *("rtmp", "rtws", "stun"),
 }
 
 
@@ -166,6 +168,7 @@ BROKEN = {
     "amf3": broken(amf_faults.AMF3_FAULTS),
     "rtmp-chunks": broken(rtmp_faults.CHUNK_FAULTS),
     "rtmfp-packet": broken(rtmfp_faults.PACKET_FAULTS),
+    "rtws": broken(rtws_strategies.FRAME_FAULTS),
 }
 
 

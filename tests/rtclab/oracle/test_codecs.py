@@ -132,7 +132,7 @@ def test_the_fields_that_are_listed_are_those_of_a_value(name):
     text = " ".join(codec.fields())
     [case] = draws(cases["valid" if "valid" in cases else "odd"], 1, 0)
     value = case.value[0] if isinstance(case.value, list) else case.value
-    assert all(member in text for member in value or ())
+    assert all(member in text for member in value or () if member != "type")  # of the record
 
 
 def written_by(answer_of):

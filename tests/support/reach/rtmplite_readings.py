@@ -45,6 +45,7 @@ from rtmplite.rtmp.wire import (
     message,
     shared_object,
 )
+from rtmplite.rtws import frames
 from rtmplite.strategies import amf3 as amf3_values
 from rtmplite.strategies import enhanced as enhanced_media
 from rtmplite.strategies import (
@@ -70,7 +71,7 @@ _PARSERS = (
     *(avc, file, tag, audio, video, metadata, hevc),
     *(color_info, enhanced, enhanced_audio, enhanced_raw, enhanced_video),
     *(acks, address, chunks, control_chunks, flow_chunks, option, packet, startup_chunks, vlu),
-    *(fast_path, certificate, epd, fields, keying, messages),
+    *(fast_path, certificate, epd, fields, keying, messages, frames),
     *(aggregate, chunk_header, chunk_reader, command, control, message, shared_object),
 )
 
@@ -295,7 +296,7 @@ _PROFILE = (
 
 _CODECS = (
     *("amf0", "amf3", "flv-tag", "flv", "enhanced-audio", "enhanced-video", "rtmp", "rtmfp"),
-    *("h264-config", "h264-sps"),
+    *("rtws", "h264-config", "h264-sps"),
 )
 _PROTOCOL = "a method of a Protocol has no body"
 FAMILY = Family(

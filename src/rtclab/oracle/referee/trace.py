@@ -14,7 +14,7 @@ from p2psip.errors import SipError
 from p2psip.sip.framing import Item, Malformed, StreamFramer
 from p2psip.sip.message import Message, Request, Response, parse_message
 from rtclab.command_line.arguments import ConfigError
-from rtclab.explain.guess import SIP_START
+from rtclab.explain.sip import SIP_START
 from rtclab.oracle.referee.traced import Traced
 from rtclab.unwrap.capture_file import CaptureError, frames_of, is_capture
 from rtclab.unwrap.headers import NetworkHeader, link_of, walk
