@@ -19,23 +19,31 @@ HERE = Path(__file__).resolve().parent
 RATE, MINUTE = 100, 60.0  # calls a second to the user agent, and for how long at least
 FIRST = 50  # to a proxy; the next rates are a quarter higher each
 HIGHEST = 5000
+GIVING_UP = 20.0  # s after the window
 
 
-def load(port: int, rate: int, seconds: float, options: Options) -> dict[str, float]:
-    """Let SIPp call for so long, and read what it counted."""
+def load(
+    port: int,
+    rate: int,
+    seconds: float,
+    options: Options,
+    scenario: str = "sipp_caller.xml",
+) -> dict[str, float]:
+    """Let SIPp call for so long, or play another scenario, and read what it counted."""
     with tempfile.TemporaryDirectory() as folder:
         statistics = Path(folder) / "statistics.csv"
         calls = max(1, round(rate * seconds))
         words = [
             "sipp",
             "-sf",
-            str(HERE / "sipp_caller.xml"),
+            str(HERE / scenario),
             f"127.0.0.1:{port}",
             "-i",
             "127.0.0.1",
         ]
         words += ["-p", str(free_port()), "-r", str(rate), "-m", str(calls), "-nostdin"]
-        words += ["-trace_stat", "-stf", str(statistics), "-fd", "3600", "-timeout", "300"]
+        words += ["-trace_stat", "-stf", str(statistics), "-fd", "3600"]
+        words += ["-timeout", f"{seconds + GIVING_UP:.0f}"]
         words = ["taskset", "-c", str(options.load_core), *words]
         subprocess.run(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         *_, last = csv.DictReader(statistics.read_text().splitlines(), delimiter=";")

@@ -65,12 +65,24 @@ def memory(rows: Sequence[Figures], axes: Any) -> None:
     axes.set(xlabel="calls that have ended", ylabel="resident MB", ylim=(0, None))
 
 
+def signalling(rows: Sequence[Figures], axes: Any) -> None:
+    """The CPU time of each, by that of the first implementation of its kind."""
+    loads = list(dict.fromkeys(row.load for row in reversed(rows)))
+    for name in dict.fromkeys(row.subject for row in rows):
+        mine = {row.load: row.figures["ratio"] for row in rows if row.subject == name}
+        shown = [load for load in loads if load in mine]
+        axes.plot([mine[load] for load in shown], shown, "o", label=name)
+    axes.axvline(1, color="gray")
+    axes.set(xscale="log", xlabel="CPU time of one by that of the reference")
+
+
 DRAWN: dict[str, Callable[[Sequence[Figures], Any], None]] = {
     "founding": founding,
     "merging": merging,
     "codecs": codecs,
     "strategies": strategies,
     "memory": memory,
+    "signalling": signalling,
 }
 
 

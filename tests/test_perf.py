@@ -237,6 +237,50 @@ def test_the_table_of_calls_a_second_is_the_kept_measurement():
         assert (measured[row]["failed"], measured[row]["repeated"]) == (0, 0)
 
 
+def test_the_highest_clean_rate_is_found_and_compared():
+    from functools import partial
+
+    import bench_signalling
+    from options import Options
+
+    def window(most, us_each, rate):
+        return bench_signalling.Rate(rate, max(0, round(rate - most)), us_each, 2.0)
+
+    few, many = (
+        bench_signalling.climb(partial(window, most, 1.0), 50, 1.25, 5000) for most in (60, 900)
+    )
+    assert few.rate == 50 and 900 / 1.25 < many.rate <= 900 and many.is_clean
+    assert not bench_signalling.climb(partial(window, 10, 1.0), 50, 1.25, 5000).is_clean
+    assert bench_signalling.climb(partial(window, 9e9, 1.0), 50, 1.25, 5000).rate <= 5000
+    kinds = {"C": lambda: window(60, 200.0, 50), "ours": lambda: window(10, 500.0, 50)}
+    rows = list(bench_signalling.beside("calls", kinds, Options(1.0, 3, (), (), (), 0)))
+    assert [(row.subject, row.figures["ratio"], row.void) for row in rows] == [
+        ("C", 1.0, False),
+        ("ours", 2.5, True),
+    ]
+
+
+def test_a_server_is_measured_with_registrations_and_handshakes(tmp_path):
+    """One server of ours takes what the generators make: each registration is granted."""
+    import bench_signalling
+    import cpu
+    import tls_load
+    from options import Options
+    from sip_servers import Proxy, register
+    from support.peers.process import require
+
+    require("openssl", "openssl")
+    server_core, load_core = cpu.two_cores()
+    options = Options(1.0, 1, (), (), (), server_core, load_core=load_core, small=True)
+    pem = tls_load.certificate("ECDSA P-256", tmp_path)
+    with Proxy(server_core, pem) as server:
+        register(server.udp, 9)
+        made = bench_signalling.agent(server.udp, options)
+        assert made.is_clean and made.rate > 0 and made.us_each > 0
+        assert tls_load.handshakes(server.port, 1, load_core, clients=1) > 0
+        assert server.meter().read().cpu >= 0
+
+
 def test_pictures_are_compared_with_the_sound_of_their_moment():
     """By the clocks of the phone: one fast, one slow."""
     import together
