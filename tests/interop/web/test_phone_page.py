@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from support.gateway.accounts import PASSWORD, users_file
+from support.nat.lossy_relay import lossy_relay
 from support.peers.baresip import Baresip
 from support.peers.driven_browser import DrivenBrowser
 from support.peers.process import Process
@@ -33,6 +34,7 @@ OWN_MEDIA = """
   media.getUserMedia = async (wanted) => {
     const stream = await ask({ audio: wanted.audio }), sound = new AudioContext();
     const out = sound.createMediaStreamDestination(), tone = new OscillatorNode(sound);
+    window.tone = tone;
     tone.frequency.value = HZ;
     tone.connect(out);
     tone.start();
@@ -61,6 +63,14 @@ COLOUR = """
   paint.drawImage(picture, 0, 0, 1, 1);
   const [red, green, blue] = paint.getImageData(0, 0, 1, 1).data;
   return Math.max(red, green, blue) < 50 ? "" : green > blue ? "green" : "blue";
+"""
+# The gateway is reached through a relay, and by UDP alone.
+BY_RELAY = """
+  const { prototype } = RTCPeerConnection, set = prototype.setRemoteDescription;
+  prototype.setRemoteDescription = function ({ type, sdp }) {
+    const there = sdp.replace(/^a=candidate.* tcp .*\\r\\n/gim, "");
+    return set.call(this, { type, sdp: there.replace(/\\d+ typ host/g, "PORT typ host") });
+  };
 """
 TILE = "document.querySelectorAll('[aria-label=\"Picture of carol\"]').length"
 HEARD = "/[1-9]\\d* kbit.s in/.test(document.querySelector('.quality').textContent)"
@@ -106,9 +116,11 @@ def hears(browser, tone):
     browser.wait_until(lambda: abs(browser.run(PITCH) - tone) < 10, what="the tone", timeout=60)
 
 
-def records(phone):
+def records(phone, more=False):
+    """A second, or two more."""
     recording = next(phone.folder.glob("dump-*-dec.wav"))
-    phone.wait_until(lambda: recording.stat().st_size > SECOND, what="sound")
+    enough = recording.stat().st_size + 2 * SECOND if more else SECOND
+    phone.wait_until(lambda: recording.stat().st_size > enough, what="sound", timeout=60)
 
 
 def says(browser, text):
@@ -136,6 +148,31 @@ def test_a_page_calls_a_phone(server, page, phone):
     server.wait_status({"calls": 0, "browsers": 0})
     samples, rate = phone.heard()
     assert tone_fraction(trimmed(samples, rate), rate, WHISTLED) > 0.9
+
+
+@pytest.mark.needs("baresip", "chromium")
+def test_a_page_connects_again_in_the_same_call(server, page, phone):
+    """Nothing gets through for a while; then both hear each other again, in one call."""
+    host, _, port = server.listeners["webrtc"].rpartition(":")
+    with lossy_relay((host, int(port)), loss=0.0, delay=0.0) as link:
+        page.run(BY_RELAY.replace("PORT", str(link.port)))
+        page.fill("Number or address", f"bob@{server.sip}")
+        phone.wait_event("CALL_ESTABLISHED")
+        hears(page, 900)
+        link.loss = 1.0
+        says(page, "is lost; trying again")
+        link.loss = 0.0
+        says(page, "connected again")
+        page.run("window.heard = null; window.tone.frequency.value = 710")
+        hears(page, 900)
+        says(page, "In a call")
+        records(phone, more=True)
+        page.press("Hang up")
+        phone.wait_event("CALL_CLOSED")
+        server.wait_status({"calls": 0, "browsers": 0})
+    assert page.faults() == []
+    samples, rate = phone.heard()
+    assert tone_fraction(samples[-rate:], rate, 710) > 0.8  # the old tone is gone
 
 
 @pytest.mark.needs("baresip", "chromium")

@@ -1,6 +1,12 @@
 /** Microphone, camera and peer connections: JSEP (RFC 9429), with offers made here. */
 
+import { notice, say } from "./parts.js";
+
 const GATHERING = 2000; // ms to wait for candidates; the gateway needs none of them
+const CONNECTING = 20_000; // ms; before that the gateway has given up a session without media
+const SILENCE = 10_000; // ms without an answer; the gateway waits longer
+const TRIES = 3; // after the first
+const OVER = ["failed", "closed"];
 
 /** The devices that the user has chosen, kept in this browser. */
 export const devices = {
@@ -29,7 +35,25 @@ export const capture = (picture) => ask(picture).catch((error) => {
 export const playable = () =>
   [...new Set(RTCRtpReceiver.getCapabilities("video").codecs.map(({ mimeType }) => mimeType.replace("video/", "")))];
 
-/** One connection to the gateway: it sends the tracks of a stream, or receives. */
+/**
+ * Wait until a connection is there, somewhat longer than the gateway does.
+ * @param {RTCPeerConnection} connection @param {{fail: () => void}} session
+ */
+const connected = (connection, session) => new Promise((done, failed) => {
+  session.fail = () => failed(new Error(say("noWay")));
+  connection.addEventListener("connectionstatechange", () => {
+    const { connectionState } = connection;
+    if (connectionState === "connected") done();
+    if (OVER.includes(connectionState)) session.fail();
+  });
+  setTimeout(session.fail, CONNECTING);
+});
+
+/**
+ * A way of media to the gateway: it sends the tracks of a stream, or receives, until `close`. When its
+ * session is lost, it begins another one. The old session ends after that, since the gateway hangs up
+ * when nobody publishes. An event "gone" tells that no other session could begin.
+ */
 export class Way extends EventTarget {
   /**
    * @param {(sdp: string) => Promise<{answer: string, end: () => void}>} exchange
@@ -37,18 +61,21 @@ export class Way extends EventTarget {
    */
   constructor(exchange) {
     super();
-    this.exchange = exchange;
-    this.connection = new RTCPeerConnection();
-    this.stream = new MediaStream();
-    this.before = null;
-    this.connection.ontrack = ({ track }) => {
+    Object.assign(this, { exchange, lines: [], sessions: [], stream: new MediaStream(), before: null, isClosed: false });
+    this.open();
+  }
+
+  /** Make the connection of the next session, with the same lines. */
+  open() {
+    const connection = this.connection = new RTCPeerConnection();
+    this.sessions.push({ connection, fail() {}, end() {} });
+    connection.ontrack = ({ track }) => {
+      for (const old of this.stream.getTracks()) if (old.kind === track.kind) this.stream.removeTrack(old);
       this.stream.addTrack(track);
       this.dispatchEvent(new Event("track"));
     };
-    this.connection.onconnectionstatechange = () => this.dispatchEvent(new Event("state"));
+    for (const line of this.lines) this.write(line);
   }
-
-  get state() { return this.connection.connectionState; }
 
   /** Send what the user says and shows. @param {MediaStream} stream @param {string} codec of its picture, "" for any */
   async send(stream, codec = "") {
@@ -65,32 +92,79 @@ export class Way extends EventTarget {
   }
 
   add(what, about, codec) {
+    this.lines.push({ what, about, codec });
+    this.write(this.lines.at(-1));
+  }
+
+  write({ what, about, codec }) {
     const line = this.connection.addTransceiver(what, about), wanted = [`video/${codec}`, "video/rtx"];
     if (!codec || line.receiver.track.kind === "audio") return;
     const known = RTCRtpReceiver.getCapabilities("video").codecs;
     line.setCodecPreferences(known.filter(({ mimeType }) => wanted.includes(mimeType)));
   }
 
-  async begin() {
-    await this.connection.setLocalDescription();
-    await this.gathered();
-    const { answer, end } = await this.exchange(this.connection.localDescription.sdp);
-    this.finish = end;
-    if (this.state === "closed") return end(); // meanwhile
-    return this.connection.setRemoteDescription({ type: "answer", sdp: answer });
+  /** Connect: by a session, or by the next one if the gateway has given that up. */
+  async begin(tries = TRIES) {
+    const session = this.sessions.at(-1), { connection } = this;
+    try {
+      await connection.setLocalDescription();
+      await this.gathered();
+      const { answer, end } = await this.exchange(connection.localDescription.sdp);
+      session.end = end;
+      if (this.isClosed) return end();
+      const isThere = connected(connection, session);
+      isThere.catch(() => {}); // awaited below
+      await connection.setRemoteDescription({ type: "answer", sdp: answer });
+      await isThere;
+    } catch (error) {
+      if (this.isClosed) return undefined; // meanwhile
+      if (error.status || !tries) throw error; // the gateway refuses, or never connects
+      this.open();
+      return this.begin(tries - 1);
+    }
+    this.leave(1);
+    return this.watch(connection);
+  }
+
+  /** Begin another session when this one is lost. @param {RTCPeerConnection} connection */
+  watch(connection) {
+    let timer;
+    const again = () => {
+      connection.onconnectionstatechange = null;
+      if (!this.isClosed) this.renew();
+    };
+    connection.onconnectionstatechange = () => {
+      clearTimeout(timer);
+      if (OVER.includes(connection.connectionState)) again();
+      else if (connection.connectionState === "disconnected") timer = setTimeout(again, SILENCE);
+    };
+  }
+
+  async renew() {
+    notice(say("lost"), true);
+    this.open();
+    try {
+      await this.begin();
+      if (!this.isClosed) notice(say("back"));
+    } catch (error) {
+      notice(say("refused", error.reason ?? error.message), true);
+      this.dispatchEvent(new Event("gone"));
+    }
   }
 
   gathered() {
-    if (this.connection.iceGatheringState === "complete") return Promise.resolve();
+    const { connection } = this;
+    if (connection.iceGatheringState === "complete") return Promise.resolve();
     return new Promise((done) => {
-      const look = () => this.connection.iceGatheringState === "complete" && done();
-      this.connection.addEventListener("icegatheringstatechange", look);
+      const look = () => connection.iceGatheringState === "complete" && done();
+      connection.addEventListener("icegatheringstatechange", look);
       setTimeout(done, GATHERING);
     });
   }
 
   /** Put another track in the place of the one of its kind. @param {MediaStreamTrack} track */
   replace(track) {
+    for (const line of this.lines) if (line.what.kind === track.kind) line.what = track;
     const sender = this.connection.getSenders().find((each) => each.track?.kind === track.kind);
     return sender?.replaceTrack(track);
   }
@@ -118,7 +192,16 @@ export class Way extends EventTarget {
   }
 
   close() {
-    this.connection.close();
-    this.finish?.();
+    this.isClosed = true;
+    this.leave(0);
+  }
+
+  /** End all sessions but this many of the latest. @param {number} kept */
+  leave(kept) {
+    for (const { connection, fail, end } of this.sessions.splice(0, this.sessions.length - kept)) {
+      connection.close();
+      fail();
+      end();
+    }
   }
 }

@@ -170,6 +170,7 @@ class Phone extends EventTarget {
   /** Hear of the call that is made or found; its media end with it. @param {() => string|Promise<string>} find */
   async follow(find) {
     const { call } = this;
+    if (!call) return; // it was hung up before it began
     try {
       const id = call.id = await find();
       await this.tree.subscribe(`/call/${id}`, (told) => this.event(told));

@@ -72,7 +72,7 @@ export class Room extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
-  /** Play the picture of a member, as soon as it comes; again where its way fails. @param {string} name */
+  /** Play the picture of a member, as soon as it comes; again when its way is gone. @param {string} name */
   async play(name) {
     const { stream } = await this.tree.get(`${this.place}/${name}`);
     while (stream && this.members.get(name) === null) {
@@ -87,8 +87,8 @@ export class Room extends EventTarget {
       }
       if (this.members.get(name) !== null) return way.close();
       this.members.set(name, way);
-      way.addEventListener("state", () => {
-        if (way.state !== "failed" || this.members.get(name) !== way) return;
+      way.addEventListener("gone", () => {
+        if (this.members.get(name) !== way) return;
         this.drop(name);
         this.look().catch(() => {});
       });

@@ -2,13 +2,14 @@
 export const TABLES = {
   en: {
     address: "Number or address", answer: "Answer", answerSound: "Answer without picture",
-    asking: "Waiting for microphone and camera", busy: "you are in a call already", call: "Call",
+    asking: "Waiting for microphone and camera", back: "Audio and video are connected again.", busy: "you are in a call already", call: "Call",
     callTo: "Call {0}", callWith: "Call with {0}", camera: "Camera", chat: "Message", choose: "The usual one",
     connected: "In a call", decline: "Decline", devices: "Devices", dial: "Whom do you want to call?",
     digits: "Keys to press", ended: "Ended: {0}", enter: "Enter", hangUp: "Hang up",
     held: "They have put you on hold", hold: "Hold", holding: "On hold", incoming: "{0} calls", key: "Key {0}",
-    keypad: "Keypad", live: "Streams", login: "Sign in", logout: "Sign out", microphone: "Microphone", mute: "Mute",
-    name: "Name", nobody: "Nobody else is here.", notTransferred: "Not transferred: {0}",
+    keypad: "Keypad", live: "Streams", login: "Sign in", logout: "Sign out",
+    lost: "The connection for audio and video is lost; trying again.", microphone: "Microphone", mute: "Mute",
+    name: "Name", nobody: "Nobody else is here.", noWay: "no way to the gateway's port for audio and video", notTransferred: "Not transferred: {0}",
     offline: "The gateway does not answer; trying again.", password: "Password", people: "Signed in now",
     picture: "With picture", play: "Watch", pressed: "They pressed {0}", publishCamera: "Publish camera",
     publishScreen: "Publish screen",
