@@ -102,7 +102,7 @@ def drive(
 
     `on_window(True)` begins the window, False ends it.
 
-    Every frame should arrive once, or once at each of the `audience`.
+    Every frame should arrive once; with an `audience`, once at each of its members.
     """
     warm_up = WARM_UP if warm_up is None else warm_up
     with select.epoll() as poller:

@@ -2,9 +2,9 @@
 
 Implements Resources §14.
 
-Own design: each question has a connection of its own, in the greenlet of the client that waits for
-it, so nobody else does.  One that is asked already is not asked twice at once.  Nothing of what a
-client presents, and nothing that the service says, is in a log line but the reason of a failure.
+Own design: each question has a connection of its own, in the greenlet of the client, so no other
+client waits.  The same question is not asked twice at once.  A log line has neither the client's
+proof nor the service's answer, except the reason of a failure.
 """
 
 import io
@@ -56,7 +56,7 @@ class UserService:
         self._is_failing = False
 
     def identity(self, proof: Proof) -> Identity:
-        """Who has this proof.  Waits.  Raises RemoteError: 401, or 503 if nothing is decided."""
+        """The client with this proof.  Waits.  Raises RemoteError: 401, or 503 for no decision."""
         code = proof.code(self._key)
         answer = self._known.find(code, monotonic())
         if answer is None:
@@ -146,13 +146,13 @@ class UserService:
 
 
 class _Answer(io.RawIOBase):
-    """What comes from a service, which may not come without end; others run in between."""
+    """The octets of an answer, up to a limit; other greenlets run in between."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket, self._left = connected, MAX_ANSWER
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """What HTTPResponse reads from."""
+        """The file that HTTPResponse reads from."""
         return io.BufferedReader(self)
 
     def readable(self) -> bool:
