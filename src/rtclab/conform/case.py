@@ -106,7 +106,8 @@ class Suite:
     `alive(target)` is called behind each case, and raises Unreachable where nobody is any more;
     None stands for `reach`.  `leave(target, cases)` is called once behind these cases, and
     removes what they left.  `with_users(proofs)` is the suite whose cases have these users, each a
-    value of Authorization; None takes none.
+    value of Authorization; None takes none.  `with_webhook(place)` is the suite with a web service
+    of its own at this host and port, to which a target may post; None has none.
     """
 
     cases: tuple[ConformCase, ...]
@@ -118,6 +119,7 @@ class Suite:
     leave: Callable[[str, Sequence[ConformCase]], None] = _leave_nothing
     alive: Callable[[str], None] | None = None
     with_users: "Callable[[Sequence[str]], Suite] | None" = None
+    with_webhook: "Callable[[tuple[str, int]], Suite] | None" = None
 
     def look(self, target: str) -> None:
         """Raise Unreachable unless the target is still there."""

@@ -41,6 +41,10 @@ def run(arguments: Sequence[str]) -> int:
         if suite.with_users is None:
             raise ConfigError(f"conform {options.protocol} takes no --user and no --token")
         suite = suite.with_users(options.proofs)
+    if options.webhook:
+        if suite.with_webhook is None:
+            raise ConfigError(f"conform {options.protocol} takes no --webhook")
+        suite = suite.with_webhook(options.webhook)
     cases = chosen(suite, options.role, options.section)
     if options.list:
         print("\n".join(case_lines(cases)))
@@ -95,6 +99,14 @@ def _basic(text: str) -> str:
     return f"Basic {b64encode(text.encode()).decode()}"
 
 
+def _place(text: str) -> tuple[str, int]:
+    """Read `HOST:PORT`.  Raises ArgumentTypeError."""
+    host, _, port = text.rpartition(":")
+    if not host or not (port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16):
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
 def _parser() -> Parser:
     parser = Parser(
         prog=f"{program()} conform",
@@ -127,6 +139,13 @@ def _parser() -> Parser:
         type="Bearer {}".format,
         metavar="TOKEN",
         help="The same, by a token.",
+    )
+    add(
+        "--webhook",
+        type=_place,
+        metavar="HOST:PORT",
+        help="Where to open a web service for the time of the run, to which the target may post; "
+        "for cases about that.",
     )
     add("--list", action="store_true", help="List the cases, and run none.")
     add("--strict", action="store_true", help="Count a SHOULD that is not met as a failure.")

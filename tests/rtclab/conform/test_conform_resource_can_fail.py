@@ -9,7 +9,9 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
-from support.resources.conformed import PROOFS, conformed
+from support.resources import url_defects
+from support.resources.conformed import WHOLE, conformed
+from support.resources.defects import DEFECTS, NAMES, answers, changed, found_by, tells
 
 from p2psip.errors import RemoteError
 from rtclab.conform.resource import SUITE
@@ -22,40 +24,8 @@ from siprtmp.web.resources.entity import JSON, Entity
 from siprtmp.web.resources.hearing import Hearing
 from siprtmp.web.resources.mode import Standing
 from siprtmp.web.resources.nodes import Access, Node, Nodes
-from siprtmp.web.resources.subscriptions import Event, Subscriptions
+from siprtmp.web.resources.subscriptions import Subscriptions
 from siprtmp.web.resources.tree import Tree
-
-DEFECTS = {}
-NAMES = {case.name for case in SUITE.cases}
-
-
-def found_by(*cases):
-    """The function below breaks the tree; the cases that find it, by both ways if they have two."""
-    names = [
-        name
-        for case in cases
-        for name in (case, f"{case}_by_http", f"{case}_by_websocket")
-        if name in NAMES
-    ]
-    return lambda defect: DEFECTS.setdefault(defect.__name__, (defect, names))
-
-
-def changed(patch, owner, name, change):
-    """Have what a function returns changed by `change(result, *arguments)`."""
-    original = getattr(owner, name)
-    patch.setattr(owner, name, lambda *args, **more: change(original(*args, **more), *args, **more))
-
-
-def tells(patch, change):
-    """Have each notification changed by `change(message, event)`."""
-    changed(patch, Event, "message", lambda said, event, **_: change(said, event))
-
-
-def answers(patch, change):
-    """Have each answer changed by `change(reply, request)`."""
-    for module in (http, session):
-        changed(patch, module, "answer", lambda reply, _, request, __: change(reply, request))
-
 
 # -- refusals -----------------------------------------------------------------------------
 
@@ -76,6 +46,7 @@ def answers(patch, change):
     *("unsubscribe_without_a_subscription_is_refused", "subscribe_to_nothing_has_404"),
     *("too_many_requests_have_429", "misspelled_condition_is_refused"),
     *("persistent_below_transient_is_refused", "malformed_mode_is_refused"),
+    *("host_that_is_not_listed_is_refused", "transient_url_is_refused"),
 )
 def refuses_by_500(patch):
     refuse, refusal = http.refuse, session.refusal
@@ -577,13 +548,16 @@ def has_its_limits_by_503(patch):
     patch.setattr(session, "refusal", wrong)
 
 
+assert url_defects  # those of subscriptions with a URL, which stand in a file of their own
+
+
 def judge(defect):
     """The results of the cases that should find a defect."""
     breaks, names = DEFECTS[defect]
     cases = [each for each in SUITE.cases if each.name in names]
     with pytest.MonkeyPatch.context() as patch, conformed() as target:
         breaks(patch)
-        return run(SUITE.with_users(PROOFS), target, cases, 2)
+        return run(WHOLE, target, cases, 2)
 
 
 @pytest.mark.parametrize("defect", DEFECTS)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from support.conform import skipped, unmet
-from support.resources.conformed import PROOFS, TOKEN, conformed
+from support.peers.process import free_port
+from support.resources.conformed import TOKEN, WHOLE, conformed
 
 from rtclab.__main__ import main
 from rtclab.conform.case import Unreachable
@@ -17,7 +18,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "6-conformance" / "resourc
 
 def test_our_tree_meets_all():
     with conformed() as target:
-        results = run(SUITE.with_users(PROOFS), target, SUITE.cases, 60)
+        results = run(WHOLE, target, SUITE.cases, 60)
     assert (unmet(results), skipped(results)) == ({}, set())
 
 
@@ -54,11 +55,24 @@ def test_users_are_said_on_the_command_line(capsys):
         (("resource", "http://ann:x@h/tree"), "users are said by --user, --token"),
         (("resource", "http://h/tree", "--user", "ann"), "a user is NAME:PASSWORD"),
         (("sip", "sip:a@h", "--user", "ann:x"), "conform sip takes no --user and no --token"),
+        (("sip", "sip:a@h", "--webhook", "h:80"), "conform sip takes no --webhook"),
+        (("resource", "http://h/tree", "--webhook", "h"), "'h' is not HOST:PORT"),
     ],
 )
 def test_what_makes_no_sense_is_a_mistake(capsys, words, said):
     assert main(["conform", *words]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_without_a_service_what_needs_it_is_not_run(capsys):
+    with conformed() as target:
+        words = ["conform", "resource", target, "--section", "13.2", "--user", "ann:se:cret"]
+        assert main(words) == 0
+        other = f"127.0.0.1:{free_port()}"
+        assert main([*words, "--section", "13.4", "--webhook", other]) == 0
+    said = capsys.readouterr().out
+    assert "not run without a web service for the target: --webhook" in said
+    assert "the target may not post to this service: 403" in said
 
 
 def test_nobody_there():

@@ -5,16 +5,19 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 import jwt
+from support.peers.process import free_port
 from support.resources.sites import BASIC, Site
 
 from p2psip.errors import RemoteError
-from rtclab.conform.resource import lifetime
+from rtclab.conform.resource import SUITE, lifetime
 from siprtmp.edge.web import tree_side
 from siprtmp.web.resources import session
 
 SECRET = "a secret of tokens that is long enough"
 TOKEN = jwt.encode({"sub": "bob", "groups": ["friends"], "exp": time.time() + 86_400}, SECRET)
 PROOFS = (BASIC, f"Bearer {TOKEN}")
+POSTED_TO = ("127.0.0.1", free_port())
+WHOLE = SUITE.with_users(PROOFS).with_webhook(POSTED_TO)
 
 
 def proves(token):
@@ -34,7 +37,7 @@ def conformed():
         patch.object(lifetime, "GONE", 60.0),
         patch.object(session, "RATE", 20.0),
     ):
-        site = Site(proves)
+        site = Site(proves, told=("{}:{}".format(*POSTED_TO),))
         host, port = site.server.address
         try:
             yield f"http://{host}:{port}/tree"

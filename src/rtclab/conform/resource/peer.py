@@ -16,6 +16,7 @@ from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 from rtclab.conform.case import Cases, NotApplicable, Unmet, Unreachable
 from rtclab.conform.checks import expect_equal, expect_status
 from rtclab.conform.resource.line import AVAILABLE, Message, ResourceLine
+from rtclab.conform.resource.service import PostedTo, PostService
 from rtclab.conform.web.peer import HttpAnswer, WebPeer
 
 HTTP: Final = "http"
@@ -156,9 +157,14 @@ class ResourceClient:
 
 
 class ResourcePeer:
-    """What a case talks to; `proofs` are those of up to two users, as Authorization."""
+    """What a case talks to; `proofs` are those of up to two users, as Authorization.
 
-    def __init__(self, proofs: Sequence[str], target: str) -> None:
+    `service` is what the target may post to, if there is one.
+    """
+
+    def __init__(
+        self, proofs: Sequence[str], target: str, service: PostService | None = None
+    ) -> None:
         url = urlsplit(target)
         if url.scheme not in ("http", "ws") or not url.hostname or url.username:
             raise ValueError("a target is http://HOST:PORT/tree; users are said by --user, --token")
@@ -169,12 +175,19 @@ class ResourcePeer:
         self.web = WebPeer("", self.url.geturl())
         self._lines: list[ResourceLine] = []
         self._rooms: list[tuple[str, str]] = []
+        self._service, self._hooks = service, list[PostedTo]()
+        self._posted: list[str] = []  # the subscriptions with a URL
         self.there: set[str] = set()  # the paths that the case has made by HTTP
 
     def close(self) -> None:
         """End the connections, and what a case has left."""
         for line in self._lines:
             line.close()
+        for identifier in self._posted:
+            with suppress(Unmet, Unreachable):
+                self.ask("DELETE", f"/subscription/{identifier}", Authorization=self.proofs[0])
+        for hook in self._hooks:
+            hook.close()
         for path, proof in self._rooms:
             with suppress(Unmet, Unreachable):
                 self.ask("PATCH", path, _OPEN, JSON, "view=access", Authorization=proof)
@@ -230,6 +243,24 @@ class ResourcePeer:
             part = self.proofs[1].partition("Bearer ")[2].split(".")[1]
             return str(json.loads(urlsafe_b64decode(part + "==="))["groups"][0])
         raise NotApplicable("not run without a second user whose --token has groups")
+
+    def hook(self) -> PostedTo:
+        """A URL of the case's own that the target may post to."""
+        if self._service is None:
+            raise NotApplicable("not run without a web service for the target: --webhook")
+        hook = self._service.open()
+        self._hooks.append(hook)
+        return hook
+
+    def told_url(self, answer: Told) -> Any:
+        """What the target says of a new subscription with a URL, which ends with the case."""
+        if answer.status == 403:
+            raise NotApplicable(f"the target may not post to this service: {answer}")
+        said = answer.expect(201).entity
+        if not isinstance(said, dict) or not isinstance(said.get("id"), str):
+            raise Unmet("an id", str(answer))
+        self._posted.append(said["id"])
+        return said
 
     def room(self, client: ResourceClient, entity: Any = None, mode: str = ALL) -> str:
         """Make a resource of the case's own at the top; its path."""
@@ -289,9 +320,11 @@ def is_refused(told: Told, client: ResourceClient, path: str) -> None:
     expect_equal("status of GET", 404, client.ask("GET", path).status)
 
 
-def connecting(*proofs: str) -> Callable[[str], closing[ResourcePeer]]:
-    """How the clients of a case are made of a target, with these users."""
-    return lambda target: closing(ResourcePeer(proofs, target))
+def connecting(
+    *proofs: str, service: PostService | None = None
+) -> Callable[[str], closing[ResourcePeer]]:
+    """How the clients of a case are made of a target, with these users and this service."""
+    return lambda target: closing(ResourcePeer(proofs, target, service))
 
 
 def reach(target: str) -> None:
