@@ -76,6 +76,15 @@ def signalling(rows: Sequence[Figures], axes: Any) -> None:
     axes.set(xscale="log", xlabel="CPU time of one by that of the reference")
 
 
+def limits(rows: Sequence[Figures], axes: Any) -> None:
+    """The part of a core that each kind takes, up to the number that was too many."""
+    for name in dict.fromkeys((row.subject, row.load) for row in rows if ":" not in row.load):
+        mine = [row for row in rows if (row.subject, row.load) == name]
+        points = [(row.count, row.figures["share %"]) for row in mine]
+        axes.plot(*zip(*points, strict=True), "o-", label=", ".join(name))
+    axes.set(xscale="log", yscale="log", xlabel="calls or players", ylabel="% of a core")
+
+
 DRAWN: dict[str, Callable[[Sequence[Figures], Any], None]] = {
     "founding": founding,
     "merging": merging,
@@ -83,6 +92,7 @@ DRAWN: dict[str, Callable[[Sequence[Figures], Any], None]] = {
     "strategies": strategies,
     "memory": memory,
     "signalling": signalling,
+    "limits": limits,
 }
 
 

@@ -22,7 +22,7 @@ from p2psip.ua.registering.registration import Registration
 from p2psip.ua.registering.registrations import Registrations
 
 AT_ONCE = 16
-PATIENCE = 60.0  # s for all of them
+PATIENCE = 300.0  # s for all of them
 
 
 class Nobody:
