@@ -61,7 +61,7 @@ def small_frames() -> SearchStrategy[frames.Frame]:
 def odd_frames() -> SearchStrategy[tuple[bytes, frames.Frame]]:
     """Frames with longer numbers than they need, or with one that could be left out.
 
-    RFC 7016 §2.1.2; Field §"RTWebSocket frames" [absent-is-one].
+    RFC 7016 §2.1.2; Field §"RTWebSocket frames".
     """
     long = long_vlus()
     return st.one_of(
@@ -90,7 +90,7 @@ def odd_frames() -> SearchStrategy[tuple[bytes, frames.Frame]]:
 
 @cache
 def ignored_frames() -> SearchStrategy[bytes]:
-    """What is no frame of today: Field §"RTWebSocket frames" [unknown-ignored]."""
+    """What is no frame of today: Field §"RTWebSocket frames"."""
     kinds = st.sampled_from(sorted(set(range(256)) - set(FrameKind)))
     return st.just(b"") | st.builds(lambda kind, rest: bytes((kind,)) + rest, kinds, blobs())
 
