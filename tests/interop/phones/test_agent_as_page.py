@@ -11,7 +11,7 @@ FRAME = bytes(range(160))  # no silence
 
 
 def test_a_phone_by_ice_and_dtls_meets_a_plain_one_in_a_room(gateway):
-    """Covers RFC 8445 §6.1.1 [lite-is-controlled]: the gateway is lite, and begins no handshake."""
+    """The gateway is lite, and begins no handshake."""
     server = gateway("--room", "team", "--webrtc", "127.0.0.1:0")
     heard = {"page": 0, "phone": 0}
 

@@ -134,7 +134,7 @@ class IcePort:
             # §4.2.5 [mismatch-has-no-candidates]
             return replace(self._without(plain), ice=(MISMATCH,))
         self._is_offered = True
-        # RFC 8445 §6.1.1 [lite-is-controlled]
+        # A lite end is controlled: RFC 8445 §6.1.1.
         agent = self._begun(controlling=theirs.is_lite, has_rtcp=not is_muxed).agent
         if agent.theirs.ufrag and agent.theirs != _credentials(theirs):
             self._pending = IceCredentials.draw(os.urandom)  # §4.4.2.1 [answer-changes-both]

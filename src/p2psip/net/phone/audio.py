@@ -423,7 +423,7 @@ class AudioStream:
 
 def _by_ice(media: AgreedMedia, line: MediaDescription, session: SessionDescription) -> AgreedMedia:
     """The same, of a line whose address ICE finds, and the description may not know yet."""
-    # RFC 8839 §4.2.5 [nowhere-is-no-mismatch] [names-are-no-mismatch]
+    # RFC 8839 §4.2.5 [nowhere-is-no-mismatch]
     held = not FLOWS[direction(line, session)][1]
     return replace(media, remote=media.remote or NOWHERE, held=held)
 

@@ -138,7 +138,7 @@ def test_of_two_that_replace_what_had_one_tag_one_is_refused(places):
 
 
 def test_a_gateway_that_is_never_fast_enough_gives_up():
-    """Covers Resources §15.3 [changes-are-503]."""
+    """A log that always has news for it answers 503 at last."""
     place = Place([])
     ann, _ = client(place.tree, "ann")
     tries = []
