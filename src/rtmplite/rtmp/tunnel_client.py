@@ -113,7 +113,7 @@ class TunnelClient:
 
 
 def _name(body: bytes) -> str:
-    """Read the name of a tunnel; RemoteError for what cannot be a part of a path."""
+    """Read the name of a tunnel; raises RemoteError if a path cannot hold it."""
     text = body[: MAX_NAME + 2].decode("latin-1").strip()
     if not text or len(text) > MAX_NAME or not LETTERS.issuperset(text):
         raise RemoteError("no name of a tunnel in the answer to /open")

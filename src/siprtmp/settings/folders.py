@@ -1,4 +1,4 @@
-"""The settings of what is recorded, played and kept."""
+"""The settings of the folders for recordings, captures, recorded files and state."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ RECORD_WHEN: Final = ("always", "asked")
 
 @dataclass(frozen=True, slots=True)
 class FolderSettings:
-    """What is recorded, played and kept."""
+    """The folders for recordings, captures, recorded files and state."""
 
     record: Path | None = setting(
         FOLDER,

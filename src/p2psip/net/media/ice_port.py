@@ -44,7 +44,7 @@ class IcePlaces:
 
 
 class IcePort:
-    """The sockets of one stream, until `close`: see `MediaPort` for what has the same name.
+    """The sockets of one stream with ICE, until `close`; used in place of a `MediaPort`.
 
     `on_ready` is called when packets begin to get through to the peer, `on_moved` when an offer
     has to tell by which address, and `on_dtls` with the datagrams of a handshake.
