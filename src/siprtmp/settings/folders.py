@@ -1,4 +1,4 @@
-"""The settings of the folders for recordings, captures, recorded files and state."""
+"""The settings of the folders of recordings, of files to play, and of shared objects."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ RECORD_WHEN: Final = ("always", "asked")
 
 @dataclass(frozen=True, slots=True)
 class FolderSettings:
-    """The folders for recordings, captures, recorded files and state."""
+    """The folders of recordings, of files to play, and of shared objects."""
 
     record: Path | None = setting(
         FOLDER,

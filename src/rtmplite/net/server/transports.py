@@ -164,7 +164,7 @@ class Transports:
         self._dialer.tick = self.relays.tick
 
     def admitted_dial(self, admits: Admits) -> Dial:
-        """Give a dialler of relays that connects to addresses which `admits` allows, and no others."""
+        """Give a dialler of relays that connects only to addresses which `admits` allows."""
         return partial(self._dialer.dial_admitted, admits)
 
     def start(self) -> None:
